@@ -15,7 +15,7 @@ import argparse
 import base64
 import json
 from collections.abc import Iterator
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,19 @@ from typing import Any
 import numpy as np
 
 import alltoall
-from alltoall.designs.entry import Entry, Task, packed, search_entry
-from alltoall.flows.bounds import cable_bound, regular_bound
+from alltoall.designs.candidate import Candidate, DesignParams, certify_candidate
+from alltoall.designs.design import Wanted, wanted_regular
+from alltoall.designs.fitting import FITTING, fitting_specs
+from alltoall.designs.search import search_regular
+from alltoall.designs.wiring import wiring_of
+from alltoall.errors import UsageError
+from alltoall.flows.bounds import cable_bound, distance_bound, regular_bound
 from alltoall.flows.workers import Local, run_all
-from alltoall.settings import SolveSettings, cores
-from alltoall.topologies.expanders import times
+from alltoall.ir.topology import Topology
+from alltoall.settings import DESIGN_GAP, SolveSettings, cores
+from alltoall.topologies.digraphs import genkautz
+from alltoall.topologies.expanders import catalogued, times
+from alltoall.topologies.spec import build
 
 NODES, DEGREES = range(8, 257), range(2, 9)
 """The sizes and degrees of the catalogue."""
@@ -40,6 +48,88 @@ NEAT = 96
 
 TARGET = Path(alltoall.__file__).parent / "topologies" / "catalogue.npz"
 """Where the package keeps it."""
+
+
+COMPARED = sorted(FITTING.keys() - {"best", "genkautz", "jellyfish", "xpander"})
+"""Families that an entry may be, besides generalized Kautz graphs."""
+
+NEAR = 1.1
+"""Families with distances further above the bound are not compared."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A size and a degree, with the effort and the seed of the search."""
+
+    nodes: int
+    degree: int
+    directed: bool
+    effort: float
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """The best network found, with its certified time and bound.
+
+    `kautz` is the certified time of the generalized Kautz graph with its self-loops rewired, 0 for
+    cables and if the catalogue has it already.
+    """
+
+    task: Task
+    name: str
+    topology: Topology
+    time: float
+    bound: float
+    kautz: float
+
+
+def search_entry(task: Task) -> Entry:
+    """Search for an entry that is never worse than the catalogue or any family."""
+    wanted = wanted_regular(task.nodes, task.degree, task.directed)
+    settings = SolveSettings(gap=DESIGN_GAP, workers=1)
+    known = list(_catalogued(wanted, settings)) or list(_families(wanted, settings))
+    best = min(known, key=lambda each: each.time, default=None)
+    start = None if best is None else wiring_of(best.topology, task.directed)
+    pool = search_regular(
+        wanted.wiring, task.degree, task.seed, settings, DesignParams.kept, task.effort, start
+    )
+    for each in pool:
+        if best is None or each.time < best.time * (1 - 1e-9):
+            topology = each.wiring.topology(each.name)
+            found = certify_candidate(topology, wanted.problem_on, wanted.bound, True, settings)
+            best = found if best is None or found.time < best.time else best
+    if best is None:
+        raise UsageError(f"{task}: the search found no wiring; expected more effort")
+    kautz = next((each.time for each in known if each.name.startswith("genkautz")), 0.0)
+    return Entry(task, best.name, best.topology, best.time, best.flow.bound, kautz)
+
+
+def _catalogued(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
+    """Yield the entries of the catalogue; cables count as networks of one-way links too."""
+    for topology in map(build, catalogued(wanted.wiring.nodes, wanted.degree or 1)):
+        if wanted.wiring.directed or topology.bidirectional:
+            yield certify_candidate(topology, wanted.problem_on, wanted.bound, False, settings)
+
+
+def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
+    """Yield generalized Kautz graphs, and families with short distances."""
+    nodes, degree = wanted.wiring.nodes, wanted.degree or 1
+    if wanted.wiring.directed:
+        kautz = genkautz(nodes, degree, rewire=True)
+        yield certify_candidate(kautz, wanted.problem_on, wanted.bound, False, settings)
+    specs = [spec for name in COMPARED for spec in fitting_specs(name, nodes, degree)]
+    for topology in map(build, specs):
+        regular = {*topology.out_degree.tolist(), *topology.in_degree.tolist()} == {degree}
+        fits = regular and (wanted.wiring.directed or topology.bidirectional)
+        if fits and distance_bound(wanted.problem_on(topology)) < NEAR * wanted.bound:
+            yield certify_candidate(topology, wanted.problem_on, wanted.bound, False, settings)
+
+
+def packed(topology: Topology) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
+    """Return the heads of all links in order of their tails, as bytes: at most 256 nodes."""
+    order = np.lexsort((topology.head, topology.tail))
+    return topology.head[order].astype(np.uint8)
 
 
 def tasks(effort: float, seed: int, most: int) -> list[Task]:

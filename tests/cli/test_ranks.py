@@ -19,15 +19,15 @@ import os, signal
 from alltoall.flows import best_so_far
 
 best_so_far.CHECKPOINT_SECONDS = 0.0
-kept = []
+kept, real_write = [], best_so_far.CheckpointFile.write
 
 def write(self, state):
     if kept and "1" in (os.environ.get("OMPI_COMM_WORLD_RANK"), os.environ.get("PMI_RANK")):
         os.kill(os.getpid(), signal.SIGKILL)
-    best_so_far.write_checkpoint(self.path, self.rank, self.mark, state)
+    real_write(self, state)
     kept.append(state.steps)
 
-best_so_far.Keeping.write = write
+best_so_far.CheckpointFile.write = write
 """
 """What a rank runs first: the second of them is killed instead of writing its second checkpoint."""
 

@@ -10,7 +10,7 @@ import pytest
 from alltoall.check.flow import check_flow
 from alltoall.errors import InputError, UsageError
 from alltoall.flows import best_so_far, first_order_search
-from alltoall.flows.best_so_far import Checkpoint, read_checkpoint, write_checkpoint
+from alltoall.flows.best_so_far import Checkpoint, CheckpointFile
 from alltoall.flows.exact import by_source
 from alltoall.flows.first_order import solve_by_steps
 from alltoall.flows.program import whole_program
@@ -84,15 +84,15 @@ def test_another_number_of_ranks_reads_the_rows(tmp_path: Path) -> None:
     for rank in range(3):
         mine = rows[2 * rank : 2 * rank + 2]
         state = Checkpoint(2 * rank, mine, mine + 1, np.ones(2), np.ones(2), 1.5, 1.0, 7)
-        write_checkpoint(file, rank, "mark", state)
+        CheckpointFile(file, "mark", rank).write(state)
     for first in (0, 3):
-        found = read_checkpoint(file, "mark", first, 3)
+        found = CheckpointFile(file, "mark", first=first).read(3)
         assert found is not None
         assert found.flow.tolist() == rows[first : first + 3].tolist()
         assert found.potential.tolist() == (rows[first : first + 3] + 1).tolist()
         assert (found.bound, found.steps) == (1.5, 7)
     file.chmod(0o600)
-    write_checkpoint(file, 0, "mark", state)
+    CheckpointFile(file, "mark").write(state)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.with_name("state.npz.2").unlink()
-    assert read_checkpoint(file, "mark", 3, 3) is None
+    assert CheckpointFile(file, "mark", first=3).read(3) is None

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from alltoall.flows import guess
 from alltoall.flows.exact import by_source
-from alltoall.flows.guess import crowding, fill_missing
+from alltoall.flows.guess import fill_missing, load_lengths
 from alltoall.flows.program import FlowProgram, reduced_program, whole_program
 from alltoall.flows.symmetry.orbits import find_symmetry
 from alltoall.ir.arrays import Floats
@@ -76,11 +77,12 @@ def test_the_emptier_of_two_ways_is_preferred(full: int) -> None:
 
 
 @pytest.mark.parametrize("wide", [1.0, 3.0])
-def test_parts_are_spread_by_capacity(wide: float) -> None:
+def test_parts_are_spread_by_capacity(wide: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part sees the load of those before, so that both ways are equally busy."""
     program = whole(two_ways(wide))
     flow = np.zeros((2, 7))
-    fill_missing(program, flow, parts=200)
+    monkeypatch.setattr(guess, "FILLING_PARTS", 200)
+    fill_missing(program, flow)
     busy = flow.sum(axis=0)[:2] / [1.0, wide]
     assert busy == pytest.approx([2 / (1 + wide)] * 2, rel=0.05)
 
@@ -91,7 +93,7 @@ def test_one_source_counts_for_its_orbit() -> None:
     flow = np.zeros((1, program.graph.links))
     fill_missing(program, flow)
     assert lacking(program, flow).max() <= 1e-12
-    lengths = crowding(program, program.weight @ flow)
+    lengths = load_lengths(program, program.weight @ flow)
     for each in range(program.classes):
         assert len(np.unique(lengths[program.link_class == each])) == 1
     assert lengths.max() == pytest.approx(1.0)

@@ -11,7 +11,7 @@ from referencing import Registry, Resource
 
 import alltoall
 
-SCHEMAS = Path(__file__).parents[2] / "docs" / "formats" / "schemas"
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 LOADED = {path.name.partition(".")[0]: json.loads(path.read_text()) for path in SCHEMAS.iterdir()}
 REGISTRY: Any = Registry().with_resources(
     [(schema["$id"], Resource.from_contents(schema)) for schema in LOADED.values()]

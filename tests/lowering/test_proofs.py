@@ -71,7 +71,7 @@ def test_only_large_problems_are_proven_coarsely(monkeypatch: pytest.MonkeyPatch
     flows.prove(PROBLEM)
     monkeypatch.setattr(flows.sizes, "FIRST_ORDER_VARIABLES", 10)
     flows.prove(PROBLEM)
-    assert gaps == [SolveSettings().gap, flows.JUDGING_GAP]
+    assert gaps == [SolveSettings().gap, flows.REFERENCE_GAP]
 
 
 @pytest.mark.parametrize("target", [name for name in ROUTED if name != "opensm"])

@@ -64,14 +64,14 @@ def test_the_time_limit_is_heard_within_a_round() -> None:
 
 def test_pressure_grows_up_to_a_limit() -> None:
     """By a constant factor."""
-    pressure = list(NegotiationParams(1.0, 2.0).rounds(12))
+    pressure = list(NegotiationParams(1.0, 2.0, rounds=12).steepness())
     assert pressure[:3] == [1.0, 2.0, 4.0]
     assert pressure[-1] == 1000.0
 
 
 def test_it_is_given_up_when_patience_ends() -> None:
     """Progress makes patient again; the fourth round without any is the last."""
-    budgets = Budgets(np.ones(1), np.ones(1), 1.0, patience=4)
+    budgets = Budgets(np.ones(1), np.ones(1), 1.0, NegotiationParams(patience=4))
     stops = []
     for load in (10.0, 10.0, 9.0, 9.0, 9.5, 10.0, 9.0):
         budgets.load[:] = load
@@ -81,9 +81,9 @@ def test_it_is_given_up_when_patience_ends() -> None:
 
 
 def test_links_over_their_budget_become_more_expensive() -> None:
-    """By chunks over the budget, up to three; the others learn nothing."""
-    budgets = Budgets(np.ones(3), np.ones(3), 1.0, patience=4)
-    budgets.load[:] = 1.0, 2.0, 50.0
+    """By chunks over the budget; the others learn nothing."""
+    budgets = Budgets(np.ones(3), np.ones(3), 1.0, NegotiationParams(lesson=0.3))
+    budgets.load[:] = 1.0, 2.0, 4.0
     budgets.learn()
     assert budgets.history.tolist() == pytest.approx([0.0, 0.3, 0.9])
 
@@ -92,7 +92,7 @@ def test_within_all_budgets_but_without_a_path_is_not_the_end() -> None:
     """A path that fits in no row loads no link."""
     topology = build("ring:5")
     chunks = Chunks(np.zeros(1, np.int64), np.full(1, 2), np.ones(1))
-    table, fits = negotiate(any_path(topology), chunks, np.full((1, 1), -1), np.ones(10), 3, 0)
+    table, fits = negotiate(any_path(topology), chunks, np.full((1, 1), -1), np.ones(10), 0)
     assert not fits
     assert (table == -1).all()
 
@@ -106,7 +106,7 @@ def test_listed_paths_listen_within_a_round() -> None:
     )
     nowhere, clock = Choice(every, np.full(count, -1)), Clock()
     budget = np.full(phases, 0.5)
-    assert negotiate_listed(topology, chunks, nowhere, budget, 1, 0, clock) is None
+    assert negotiate_listed(topology, chunks, nowhere, budget, 0, clock) is None
     assert clock.asked >= 2
 
 
@@ -122,7 +122,7 @@ def test_any_paths_listen_within_a_round(steps: int, monkeypatch: pytest.MonkeyP
         network = in_steps(expansion.graph, steps, 6, classes, np.ones(6))
         end = int(expansion.ends[1])
     chunks = Chunks(np.zeros(8, np.int64), np.full(8, end), np.ones(8))
-    _, fits = negotiate(network, chunks, np.full((8, 3), -1), np.full(6, 0.5), 1, 0, clock)
+    _, fits = negotiate(network, chunks, np.full((8, 3), -1), np.full(6, 0.5), 0, clock)
     assert not fits
     assert clock.asked >= 3
 
@@ -134,4 +134,4 @@ def test_fewer_steps_than_hops_are_refused() -> None:
     budget = np.ones(expansion.graph.links)
     network = in_steps(expansion.graph, 2, 6, np.arange(expansion.graph.links), budget)
     with pytest.raises(InputError, match="from node 0 to node 11; allow more steps"):
-        negotiate(network, chunks, np.full((1, 4), -1), budget, 1, 0)
+        negotiate(network, chunks, np.full((1, 4), -1), budget, 0)

@@ -120,7 +120,7 @@ def test_negotiation_heals_what_is_over_budget_and_leaves_its_input_alone() -> N
     kept = start.copy()
     assert time_of(problem, chunks, start) > 4
     network, budget = any_path(problem.topology), np.full(24, 4.0)
-    tries = [negotiate(network, chunks, start, budget, 200, seed) for seed in range(8)]
+    tries = [negotiate(network, chunks, start, budget, seed) for seed in range(8)]
     healed = [table for table, fits in tries if fits]
     assert healed
     assert time_of(problem, chunks, healed[0]) == 4

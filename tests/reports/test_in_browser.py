@@ -10,7 +10,6 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from browser import Opened, browser
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
@@ -18,6 +17,7 @@ import alltoall
 from alltoall.check.flow import recompute_bound
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import starts_of
+from browser import Opened, browser
 
 PAINT = (
     "const of = getComputedStyle(document.querySelector('#histogram {mark}'));"

@@ -13,9 +13,9 @@ from alltoall.errors import InputError
 from alltoall.ir.routes import Routes
 from alltoall.paths.candidates import candidate_paths
 from alltoall.placing.listed import ListedChunks, pick_paths
+from alltoall.placing.place import DEFAULTS
 from alltoall.routes.baselines import BASELINES
 from alltoall.routes.baselines.ewsp import route_ewsp
-from alltoall.routes.baselines.ilp import STEEPNESS_BY_ROUND
 from alltoall.settings import RouteSettings
 from alltoall.topologies.properties import hop_distances
 from alltoall.topologies.spec import build
@@ -240,7 +240,7 @@ def balanced(problem: Problem, seed: int) -> list[int]:
     hops = np.array([len(links[each]) for each in first[:-1]])
     scale = (hops * amount).sum() / capacity.sum()
     order = np.random.default_rng(seed).permutation(len(amount))
-    for sharpness in STEEPNESS_BY_ROUND:
+    for sharpness in DEFAULTS.steepness(scale, capacity, amount.mean()):
         rate = sharpness / (capacity * scale)
 
         def raised(path: int, size: float, rate: np.ndarray = rate) -> float:
@@ -275,5 +275,5 @@ def test_the_quick_choice_is_that_of_its_definition(name: str) -> None:
     first = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), paths.count)
     amount = demand_of(problem).ravel()[pair[first[:-1]]]
     chunks = ListedChunks(paths.start, paths.link, first[:-1], first[1:], amount)
-    found = pick_paths(chunks, problem.topology.capacity, STEEPNESS_BY_ROUND, 3)
+    found = pick_paths(chunks, problem.topology.capacity, 3)
     assert found.tolist() == balanced(problem, 3)

@@ -175,12 +175,12 @@ def fewest_by_greed(found: Renewed, last: Routes, limit: float) -> int:
     moves, untouched = len(lost), list(stays)
     while load.max() > limit + 1e-9 and moves < last.count:
         full = int(load.argmax())
-        links = next((each for each in untouched if full in each), [])
-        if not links:
+        chosen = next((each for each in untouched if full in each), [])
+        if not chosen:
             return last.count
-        untouched.remove(links)
-        load[links] -= 1
-        load[best_path(int(topology.tail[links[0]]), int(topology.head[links[-1]]))] += 1
+        untouched.remove(chosen)
+        load[chosen] -= 1
+        load[best_path(int(topology.tail[chosen[0]]), int(topology.head[chosen[-1]]))] += 1
         moves += 1
     return moves
 

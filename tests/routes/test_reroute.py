@@ -28,7 +28,7 @@ def layered(spec: str, method: str = "single", algorithm: str = "lash") -> Route
     return KNOWN[spec, method]
 
 
-@pytest.mark.parametrize("spec", ["genkautz:n=64,d=4", "jellyfish:n=32,d=4,seed=1"])
+@pytest.mark.parametrize("spec", ["genkautz:n=64,d=4", "jellyfish:n=40,d=4,seed=1"])
 def test_fewer_layers_as_fast(spec: str) -> None:
     """At least one layer less than first fit, at the same time, one route per pair as before."""
     before = layered(spec)

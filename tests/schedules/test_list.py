@@ -12,9 +12,9 @@ from alltoall.ir.demand import Demand
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.schedules import placed
+from alltoall.schedules import timed_chunks
 from alltoall.schedules.methods import find_schedule
-from alltoall.schedules.orders import serve, ways_of
+from alltoall.schedules.orders import legs_of, serve
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.operators import drop_links, with_host_bandwidth
 from alltoall.topologies.spec import build
@@ -86,10 +86,9 @@ def test_what_waits_for_the_same_link_goes_by_its_further_way() -> None:
     """Of two chunks, the one with the longer way is sent first; the short one can wait."""
     line = Topology.from_links("line", 3, [(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)])
     paths = Paths(np.array([0, 0]), np.array([1, 2]), np.array([0, 1, 3]), np.array([0, 0, 1]))
-    ways = ways_of(line, paths, np.ones(2))
-    served = serve(line, ways, 1.0, 1.0)
+    served = serve(line, paths, np.ones(2), 1.0, 1.0)
     assert served is not None
-    assert served.step.tolist() == [1, 0, 1]
+    assert served.step_of_leg.tolist() == [1, 0, 1]
     assert (served.steps, served.time) == (2, 2.0)
 
 
@@ -97,9 +96,8 @@ def test_a_switch_stores_nothing() -> None:
     """Two links that meet in a switch are one leg, in one step."""
     hub = Topology.from_links("hub", 3, [(0, 2, 1.0), (2, 1, 0.5), (1, 0, 1.0)], [0, 1])
     paths = Paths(np.array([0, 0]), np.array([1, 1]), np.array([0, 2, 4]), np.array([0, 1, 0, 1]))
-    ways = ways_of(hub, paths, np.ones(2))
-    assert ways.legs == 1
-    served = serve(hub, ways, 2.0, 1.0)
+    assert legs_of(hub, paths).most == 1
+    served = serve(hub, paths, np.ones(2), 2.0, 1.0)
     assert served is not None
     assert (served.steps, served.time) == (2, 4.0)
 
@@ -129,7 +127,7 @@ def test_the_size_chooses_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_too_many_chunks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of all chunks is known before there is room for them."""
-    monkeypatch.setattr(placed, "MOST_SCHEDULE_CHUNKS", 100)
+    monkeypatch.setattr(timed_chunks, "MOST_SCHEDULE_CHUNKS", 100)
     with pytest.raises(InputError, match="240 chunks in all; expected at most 100"):
         find_schedule(Problem.all_to_all(build("torus:4x4")), "list", ScheduleSettings(chunks=1))
 

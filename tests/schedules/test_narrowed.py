@@ -6,7 +6,7 @@ import pytest
 import alltoall
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.schedules.steps import narrowed
+from alltoall.schedules.steps import narrow_links
 from alltoall.topologies.operators import drop_links, with_host_bandwidth
 
 TORUS = alltoall.topology("torus:3x3x3")
@@ -15,10 +15,10 @@ HOSTED = with_host_bandwidth(TORUS, 4.0)
 
 def test_links_behind_a_nic_are_as_wide_as_their_share_of_it() -> None:
     """Six links share a NIC that fills four; a node that lost links shares it with fewer."""
-    narrow = narrowed(Problem.all_to_all(HOSTED)).topology
+    narrow = narrow_links(Problem.all_to_all(HOSTED)).topology
     assert sorted(set(narrow.capacity.tolist())) == pytest.approx([2 / 3, 4])
     fewer = with_host_bandwidth(drop_links(TORUS, 3, seed=1), 4.0)
-    found = narrowed(Problem.all_to_all(fewer)).topology.capacity
+    found = narrow_links(Problem.all_to_all(fewer)).topology.capacity
     between = fewer.capacity == 1.0
     assert set(np.round(found[between], 6)) <= {0.666667, 0.8, 1.0}
 
@@ -27,7 +27,7 @@ def test_links_behind_a_nic_are_as_wide_as_their_share_of_it() -> None:
 def test_nothing_is_narrowed_where_switches_pass_on_all_that_comes(spec: str) -> None:
     """Then the problem stays what it is."""
     problem = Problem.all_to_all(alltoall.topology(spec))
-    assert narrowed(problem) is problem
+    assert narrow_links(problem) is problem
 
 
 def test_every_step_loads_the_links_of_a_hosted_torus_alike() -> None:
@@ -63,5 +63,5 @@ def test_a_switch_with_links_in_one_direction_changes_nothing(
     triangle = [(u, v) for u in range(3) for v in range(3) if u != v]
     topology = Topology.from_links("triangle", 5, [*triangle, *links], terminals=range(3))
     problem = Problem.all_to_all(topology)
-    assert narrowed(problem) is problem
+    assert narrow_links(problem) is problem
     assert alltoall.schedule(problem, method=method).time == pytest.approx(1.0)

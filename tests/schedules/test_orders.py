@@ -17,7 +17,7 @@ from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.orders import order_by_list
 from alltoall.schedules.placed import Placed, place_chunks
 from alltoall.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
-from alltoall.schedules.tighten import longest_send, tightened
+from alltoall.schedules.tighten import longest_send, tighten
 from alltoall.settings import ScheduleSettings, SolveSettings
 from alltoall.topologies.given import problem_of
 from alltoall.topologies.spec import build
@@ -69,7 +69,7 @@ def test_rounds_lose_at_most_the_length_of_the_longest_way(problem: Problem, rou
     """The time is within (R + D - 1) / R of the paths', which is proven for any paths."""
     placed, _ = placed_chunks(problem, 2)
     ordered = in_rounds(pipeline(placed), rounds)
-    legs = ordered.ways.legs
+    legs = ordered.legs.most
     assert ordered.time <= placed.time * (rounds + legs - 1) / rounds * (1 + 1e-9)
     certificate = bounding_flow(problem, SolveSettings()).certificate
     schedule = ordered.write(certificate, placed.time)
@@ -130,7 +130,7 @@ def test_no_cycle_is_looked_for_where_it_is_late_or_much_work(
 def test_a_repair_never_takes_longer(problem: Problem) -> None:
     """Whatever is asked of it, what comes is an order of the same chunks, at most as long."""
     placed, bound = placed_chunks(problem, 2)
-    repaired = tightened(placed, bound, bound, never)
+    repaired = tighten(placed, bound, bound, never)
     assert repaired is not None
     listed = order_by_list(placed, longest_send(placed), 1.0)
     assert listed is not None
@@ -142,9 +142,9 @@ def test_a_repair_never_takes_longer(problem: Problem) -> None:
 def test_a_repair_is_for_small_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a size, or when it is late, there is none."""
     placed, bound = placed_chunks(Problem.all_to_all(build("ring:5")), 2)
-    assert tightened(placed, bound, bound, lambda: True) is None
+    assert tighten(placed, bound, bound, lambda: True) is None
     monkeypatch.setattr(sizes, "TIGHTENED_WORK", 10)
-    assert tightened(placed, bound, bound, never) is None
+    assert tighten(placed, bound, bound, never) is None
 
 
 def test_a_repair_gains() -> None:
@@ -152,7 +152,7 @@ def test_a_repair_gains() -> None:
     problem = problem_of("genkautz:n=12,d=2", groups=[[0, 1, 2, 3]])
     placed, bound = placed_chunks(problem, 8)
     listed = order_by_list(placed, longest_send(placed), 1.0)
-    repaired = tightened(placed, bound, bound, never)
+    repaired = tighten(placed, bound, bound, never)
     assert listed is not None
     assert repaired is not None
     assert repaired.time < 0.98 * listed.time

@@ -19,7 +19,7 @@ from alltoall.lp.program import LinearProgram, LPResult
 from alltoall.lp.settings import LPStatus, never
 from alltoall.lp.solve import solve_program
 from alltoall.schedules import chunks
-from alltoall.schedules.chunks import round_flow, schedule_from, squeezed
+from alltoall.schedules.chunks import round_flow, schedule_from, squeeze
 from alltoall.schedules.timed_chunks import Rounded, TimedChunks
 from alltoall.schedules.timestepped import TimedFlow, solve_timestepped, useful_variables
 from alltoall.settings import SolveSettings
@@ -91,7 +91,7 @@ def test_totals_are_tried_from_the_least_on(scripted: Callable[..., Script]) -> 
     script = scripted(lambda _: (np.inf, False))
     assert rounded(0.3, stub([0.75, 0.25])) is None
     assert script.totals == [10.0, 11.0, 12.0, 13.0]
-    assert {tries for *_, tries, _ in script.calls} == {chunks.ROUNDING.cheap_tries}
+    assert {tries for *_, tries, _ in script.calls} == {chunks.ROUNDING.tries}
     assert all(volumes == "volumes" for _, volumes, *_ in script.calls)
     script = scripted(lambda total: (0.2 if total >= 12 else np.inf, True))
     found = rounded(0.3, stub([0.75, 0.25]))
@@ -139,7 +139,7 @@ def test_where_it_is_dear_two_totals_are_tried(
     found = rounded(loss, stub([1.0]))
     assert script.totals == tried
     assert (None if found is None else found.time) == taken
-    assert {tries for *_, tries, _ in script.calls} == {chunks.ROUNDING.dear_tries}
+    assert {tries for *_, tries, _ in script.calls} == {chunks.ROUNDING.tries}
 
 
 @pytest.mark.usefixtures("scripted")
@@ -151,7 +151,7 @@ def test_budgets_are_whole_and_refined(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append((durations * 10).tolist())
         return None if asked[-1] == [6.0, 2.0, 1.0] else f"refined {len(asked)}"
 
-    monkeypatch.setattr(chunks, "_refined", refined)
+    monkeypatch.setattr(chunks, "_refine", refined)
     found: list[Any] = list(chunks._budgets(stub([6.0, 2.0, 1.0]), 5, 9, True, SETTINGS))
     assert asked == [[3.0, 3.0, 3.0], [6.0, 2.0, 1.0], [5.0, 2.0, 2.0]]
     assert [(each.tolist(), volumes) for each, volumes in found] == [
@@ -167,7 +167,7 @@ def test_flows_are_refined_unless_told_otherwise(
     scripted: Callable[..., Script], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last argument of `round_flow` may be left out."""
-    monkeypatch.setattr(chunks, "_refined", lambda *_: "refined")
+    monkeypatch.setattr(chunks, "_refine", lambda *_: "refined")
     script = scripted(lambda _: (np.inf, False))
     assert round_flow(stub([0.75, 0.25]), 5, 0.0, SETTINGS) is None
     assert "refined" in [volumes for _, volumes, *_ in script.calls]
@@ -197,7 +197,7 @@ def test_the_slack_is_narrowed_down(scripted: Callable[..., Script], name: str) 
     answers, enough, slacks, best = SLACKS[name]
     queue = list(answers)
     script = scripted(lambda _: queue.pop(0))
-    found = squeezed(stub([0.75, 0.25]), 5, enough, SETTINGS)
+    found = squeeze(stub([0.75, 0.25]), 5, enough, SETTINGS)
     assert found.loss == best
     assert queue == []
     durations, volumes, _, late = script.calls[0]
@@ -211,11 +211,11 @@ def test_the_slack_is_narrowed_down(scripted: Callable[..., Script], name: str) 
 def test_squeezing_ends(scripted: Callable[..., Script]) -> None:
     """After some rounds; and with the first try where time is up."""
     script = scripted(lambda _: (0.5, False))
-    assert squeezed(stub([1.0]), 5, 0.0, SETTINGS).loss == 0.5
+    assert squeeze(stub([1.0]), 5, 0.0, SETTINGS).loss == 0.5
     assert len(script.calls) == 1 + chunks.ROUNDING.squeezes
     script = scripted(lambda _: (0.5, False))
     late = SolveSettings(stopped=lambda: True)
-    assert squeezed(stub([1.0]), 5, 0.0, late).loss == 0.5
+    assert squeeze(stub([1.0]), 5, 0.0, late).loss == 0.5
     assert len(script.calls) == 1
 
 
@@ -223,7 +223,7 @@ def test_paths_that_have_no_room_are_refused(scripted: Callable[..., Script]) ->
     """A loss without end says that a path is missing."""
     scripted(lambda _: (np.inf, False))
     with pytest.raises(InputError, match="stub: the paths of 3 chunks are longer than 7 links"):
-        squeezed(stub([1.0]), 5, 0.0, SETTINGS)
+        squeeze(stub([1.0]), 5, 0.0, SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -244,17 +244,17 @@ def test_refining_takes_the_durations_that_it_is_given(
         return solve_program(program, *others)
 
     monkeypatch.setattr(chunks, "solve_program", watched)
-    found = chunks._refined(ring, ring.durations, SETTINGS)
+    found = chunks._refine(ring, ring.durations, SETTINGS)
     assert found is not None
     assert ring.program.durations(ring.program.weight @ found) == pytest.approx(ring.durations)
     link = useful_variables(ring.program)[1]
     assert seen[0].cost.tolist() == (link < ring.expansion.timed_links).astype(float).tolist()
     assert ring.expansion.timed_links in link.tolist()
-    assert chunks._refined(ring, 0.9 * ring.durations, SETTINGS) is None
-    monkeypatch.setattr(sizes, "REFINED_VARIABLES", len(link))
-    assert chunks._refined(ring, ring.durations, SETTINGS) is not None
-    monkeypatch.setattr(sizes, "REFINED_VARIABLES", len(link) - 1)
-    assert chunks._refined(ring, ring.durations, SETTINGS) is None
+    assert chunks._refine(ring, 0.9 * ring.durations, SETTINGS) is None
+    monkeypatch.setattr(sizes, "WRITTEN_OUT_VARIABLES", len(link))
+    assert chunks._refine(ring, ring.durations, SETTINGS) is not None
+    monkeypatch.setattr(sizes, "WRITTEN_OUT_VARIABLES", len(link) - 1)
+    assert chunks._refine(ring, ring.durations, SETTINGS) is None
 
 
 def test_refining_may_be_cut_short(ring: TimedFlow, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,10 +265,10 @@ def test_refining_may_be_cut_short(ring: TimedFlow, monkeypatch: pytest.MonkeyPa
         return replace(solve_program(*given), status=ended)
 
     monkeypatch.setattr(chunks, "solve_program", cut_short)
-    assert chunks._refined(ring, ring.durations, SETTINGS) is None
+    assert chunks._refine(ring, ring.durations, SETTINGS) is None
     ended = LPStatus.INTERRUPTED
     with pytest.raises(KeyboardInterrupt):
-        chunks._refined(ring, ring.durations, SETTINGS)
+        chunks._refine(ring, ring.durations, SETTINGS)
 
 
 def sends(paths: list[list[int]]) -> list[tuple[int, ...]]:

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import alltoall
-from alltoall.designs.candidate import certified
+from alltoall.designs.candidate import certify_candidate
 from alltoall.designs.design import wanted_regular
-from alltoall.designs.entry import Task, search_entry
 from alltoall.designs.search import search_regular
 from alltoall.errors import TopologyError
 from alltoall.flows.bounds import cable_bound, regular_bound
 from alltoall.settings import SolveSettings
 from alltoall.topologies.expanders import times
 from alltoall.topologies.properties import mean_distance
+from catalogue import Task, search_entry
 
 TIMES = times()
 KEYS = [(n, d, bool(one_way)) for n, d, one_way in TIMES["key"].tolist()]
@@ -101,7 +101,7 @@ def test_a_fresh_search_finds_nothing_better(size: tuple[int, int, bool], seed: 
     for found in pool:
         if found.time < known:
             topology = found.wiring.topology(found.name)
-            fresh = certified(topology, wanted.problem_on, wanted.bound, True, solving)
+            fresh = certify_candidate(topology, wanted.problem_on, wanted.bound, True, solving)
             assert known <= fresh.time * (1 + GAP)
 
 

@@ -1,1 +1,1 @@
-"""Which network to build: searches for wirings, and what is found at a size."""
+"""Network design: families of a size, and searches for wirings."""

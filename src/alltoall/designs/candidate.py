@@ -1,4 +1,4 @@
-"""`Candidate`: a network that could be built, with a certified time and what else decides."""
+"""`Candidate`: a network that could be built, with its certified time and other criteria."""
 
 import csv
 import io
@@ -11,6 +11,7 @@ import numpy as np
 from alltoall.errors import InputError
 from alltoall.flows import solve
 from alltoall.flows.symmetry.automorphisms import count_automorphisms, find_generators
+from alltoall.flows.symmetry.orbits import orbits
 from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
@@ -22,7 +23,7 @@ from alltoall.topologies.operators import cable_links, partner_links, remove_lin
 from alltoall.topologies.properties import diameter, mean_distance
 
 MAX_COUNT = 10**15
-"""Automorphisms beyond which nobody wants all digits; they are given as a float."""
+"""Numbers of automorphisms from which on they are a float."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,12 @@ class DesignParams:
     """Effort of a design, besides that of its searches.
 
     A search has `search_share` of a time limit, and the rest is for proofs. Its `kept` best are
-    certified, for short distances need not balance, and `shown` of them stand beside the families.
-    The `judged` best candidates get layers, up to `layered_nodes` nodes if nobody asks, and
-    failures: so many as `failures` where these decide and no number is given. A certified time
-    takes at most `proof_seconds`, few layers and the proof of the best after the time limit at most
-    `grace_seconds`. Below `exact_pairs` pairs the exact method is as quick as steps to a gap. Where
-    the diameter decides, a hop beyond the least possible one costs `far_weight`.
+    certified, for short distances need not balance, and `shown` of them are compared with the
+    families. The `judged` best candidates get layers, by default up to `layered_nodes` nodes, and
+    failures, by default `failures` of them if these decide. A certified time takes at most
+    `proof_seconds`, layers and a last proof after the time limit at most `grace_seconds`. Below
+    `exact_pairs` pairs the exact method is as fast as steps to a gap. If the diameter decides, a
+    hop beyond the least possible diameter costs `far_weight`.
     """
 
     search_share: float = 0.5
@@ -54,8 +55,8 @@ class DesignParams:
 class Failures:
     """Certified times after single failures: the worst and the mean of those `tried`.
 
-    All failures are known if one of every orbit of cables was tried; a failure that cuts the
-    network in two takes forever.
+    All failures are known if one of every orbit of cables was tried; the time of a disconnected
+    network is infinite.
     """
 
     worst: float
@@ -68,7 +69,7 @@ class Failures:
 class Candidate:
     """A network with its certified time; `ratio` is that over the bound for any network.
 
-    `layers` and `failures` are None where they were not asked for, or too costly to be told.
+    `layers` and `failures` are None if they were not requested, or too costly.
     """
 
     name: str
@@ -117,7 +118,7 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def certified(
+def certify_candidate(
     topology: Topology,
     problem_on: Callable[[Topology], Problem],
     bound: float,
@@ -126,7 +127,9 @@ def certified(
 ) -> Candidate:
     """Return a candidate with the certified time of its problem."""
     problem = problem_on(topology)
-    flow = solve(problem, _method(problem), limited(settings, DesignParams.proof_seconds))
+    exact = len(topology.terminals) ** 2 < DesignParams.exact_pairs
+    method = "auto" if exact else "first-order"
+    flow = solve(problem, method, limit_seconds(settings, DesignParams.proof_seconds))
     symmetries = count_automorphisms(topology)
     return Candidate(
         name=topology.name,
@@ -140,114 +143,91 @@ def certified(
     )
 
 
-def _method(problem: Problem) -> str:
-    """Return the method: exact where that takes no time, else steps to a gap."""
-    terminals = len(problem.topology.terminals)
-    return "auto" if terminals * terminals < DesignParams.exact_pairs else "first-order"
-
-
 def with_layers(candidate: Candidate, settings: SolveSettings) -> Candidate:
-    """Return the candidate with the layers that one shortest path for every pair needs."""
+    """Return the candidate with the number of layers of one shortest path for every pair."""
     routes = route_native(candidate.flow.problem, RouteSettings())
-    limit = limited(settings, DesignParams.grace_seconds)
+    limit = limit_seconds(settings, DesignParams.grace_seconds)
     try:
         return replace(candidate, layers=assign_layers(routes, settings=limit).layers)
     except TimeoutError:
         return candidate
 
 
-def limited(settings: SolveSettings, seconds: float) -> SolveSettings:
-    """Return settings that stop after so many seconds, if not before."""
+def limit_seconds(settings: SolveSettings, seconds: float) -> SolveSettings:
+    """Return settings with a time limit of at most so many seconds."""
     left = settings.seconds_left()
     limit = seconds if left is None else max(min(left, seconds), LEAST_SECONDS)
     return replace(settings, time_limit=limit, started=now())
 
 
 def with_failures(candidate: Candidate, most: int, seed: int, settings: SolveSettings) -> Candidate:
-    """Return the candidate with certified times after single failures, of at most so many orbits.
+    """Return the candidate with certified times after single failures, of at most `most` orbits.
 
-    Cables that an automorphism maps to each other fail alike, so one of each orbit is tried; if
-    there are more orbits than `most`, random ones.
+    Cables of one orbit fail alike, so one of each orbit is tried, or of `most` random orbits.
     """
     problem = candidate.flow.problem
-    orbits = _cable_orbits(problem)
-    sizes = np.bincount(orbits)
-    named = np.flatnonzero(sizes)
-    drawn = np.random.default_rng(seed).permutation(named)[:most]
+    _, first, sizes = np.unique(_cable_orbits(problem), return_index=True, return_counts=True)
+    drawn = np.random.default_rng(seed).permutation(len(sizes))[:most]
     cables = cable_links(problem.topology)
     times: list[float] = []
-    for each in drawn:
+    for orbit in drawn:
         if times and settings.out_of_time():
             break
-        link = int(cables[int(np.flatnonzero(orbits == each)[0])])
-        times.append(_time_without(problem, link, settings))
-    tried = drawn[: len(times)]
-    mean = float(np.average(times, weights=sizes[tried]))
-    return replace(
-        candidate,
-        failures=Failures(max(times), mean, len(times), len(times) == len(named)),
-    )
+        times.append(_time_without(problem, int(cables[first[orbit]]), settings))
+    mean = float(np.average(times, weights=sizes[drawn[: len(times)]]))
+    failures = Failures(max(times), mean, len(times), len(times) == len(sizes))
+    return replace(candidate, failures=failures)
 
 
 def _time_without(problem: Problem, link: int, settings: SolveSettings) -> float:
-    """Return the certified time without a link, and its way back over the same cable."""
+    """Return the certified time without the cable of a link."""
     topology = problem.topology
     ends = (int(topology.tail[link]), int(topology.head[link]))
     try:
         without = replace(problem, topology=remove_links(topology, [ends]))
-        return solve(without, "first-order", limited(settings, DesignParams.proof_seconds)).time
-    except InputError:  # Some terminal is cut off.
+        return solve(
+            without, "first-order", limit_seconds(settings, DesignParams.proof_seconds)
+        ).time
+    except InputError:  # A terminal is disconnected.
         return float("inf")
 
 
 def _cable_orbits(problem: Problem) -> Ints:
-    """Return a number for every cable, the same for those that automorphisms map to each other."""
+    """Return the number of the orbit of every cable."""
     topology = problem.topology
     cables = cable_links(topology)
-    keys = topology.tail[cables] * topology.nodes + topology.head[cables]
-    place = {int(key): at for at, key in enumerate(keys)}
-    orbit = np.arange(len(cables), dtype=np.int64)
-    maps = []
+    ends = np.stack([topology.tail[cables], topology.head[cables]])
+    place = {pair: at for at, pair in enumerate(zip(*ends.tolist(), strict=True))}
+    maps = np.zeros((0, len(cables)), dtype=np.int64)
     for generator in find_generators(problem):
-        tail, head = generator[topology.tail[cables]], generator[topology.head[cables]]
-        if topology.bidirectional:
-            tail, head = np.minimum(tail, head), np.maximum(tail, head)
-        maps.append(np.array([place[int(key)] for key in tail * topology.nodes + head]))
-    changed = True
-    while changed:
-        before = orbit.copy()
-        for each in maps:
-            least = np.minimum(orbit, orbit[each])
-            np.minimum.at(least, each, orbit)
-            orbit = least
-        changed = not np.array_equal(before, orbit)
-    return orbit
+        image = np.sort(generator[ends], axis=0) if topology.bidirectional else generator[ends]
+        row = [place[pair] for pair in zip(*image.tolist(), strict=True)]
+        maps = np.vstack([maps, np.array(row, dtype=np.int64)])
+    return orbits(maps, len(cables))
 
 
 def patch_list(topology: Topology) -> str:
     """Return a CSV with a line for every cable, or for every link if links are one way.
 
-    Ports of a node are numbered from 1 in the order of its links. Of one-way links a node has
-    ports to send (`from_port`) and ports to receive (`to_port`), each numbered by itself.
+    Ports of a node are numbered from 1 in the order of its links. With one-way links, the ports to
+    send (`from_port`) and to receive (`to_port`) of a node are numbered separately.
     """
-    cables = cable_links(topology)
-    sending = _ports(topology.tail)
-    receiving = (
-        sending[partner_links(topology)] if topology.bidirectional else _ports(topology.head)
-    )
+    sending, both = _ports(topology.tail), topology.bidirectional
+    receiving = sending[partner_links(topology)] if both else _ports(topology.head)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("cable", "from", "from_port", "to", "to_port"))
-    for number, link in enumerate(cables.tolist(), 1):
+    for number, link in enumerate(cable_links(topology).tolist(), 1):
         tail, head = (
-            topology.node_name(int(ends[link])) for ends in (topology.tail, topology.head)
+            topology.node_name(topology.tail[link]),
+            topology.node_name(topology.head[link]),
         )
         writer.writerow((number, tail, int(sending[link]), head, int(receiving[link])))
     return text.getvalue()
 
 
 def _ports(ends: Ints) -> Ints:
-    """Return for every link which of the links at its end it is, from 1 on."""
+    """Return the port of every link at its end, from 1 on."""
     order = np.argsort(ends, kind="stable")
     ports = np.empty(len(ends), dtype=np.int64)
     ports[order] = inner_index(np.bincount(ends)) + 1

@@ -1,22 +1,22 @@
-"""What people can and cannot wire, in TOML: links that stay, panels, prices, a network to expand.
+"""Constraints on a wiring, in TOML: fixed links, panels, prices, a network to expand.
 
-nodes = 64                  # unless [fixed] or [expand] tells
+nodes = 64                  # unless given by [fixed] or [expand]
 
 [fixed]                     # cables that stay
 topology = "mesh:4x4x4"     # a SPEC or a file
 copies = 2
 
-[ports]                     # what may be placed: each node has so many ports,
-degree = 6                  # with those of the fixed cables,
-panel = 64                  # on panels of at most so many
+[ports]                     # cables to place: the ports of each node,
+degree = 6                  # including fixed cables,
+panel = 64                  # on panels of at most so many ports
 
-[[panels]]                  # or, instead of [ports], which node each port of a panel is of:
-ports = [0, 3, 64, 67]      # any joined to any,
+[[panels]]                  # or, instead of [ports], the node of each port of a panel:
+ports = [0, 3, 64, 67]      # any port joined to any,
 [[panels]]
-first = [3, 67]             # or those of one side only to those of the other
+first = [3, 67]             # or only ports of one side to ports of the other
 second = [0, 64]
 
-[prices]                    # what a cable costs, by its length
+[prices]                    # the price of a cable by its length
 positions = [[0, 0], [1, 0]]
 classes = [[2, 30], [50, 200]]
 budget = 9000
@@ -47,17 +47,17 @@ MAX_BYTES = 16 << 20
 """The largest file of constraints."""
 
 MOST_PORTS = 1 << 20
-"""Ports of a panel, at most."""
+"""The most ports of a panel."""
 
 DRAWS = 1000
-"""Ports that exchange places, at most for each, until no cable has both ends at one node."""
+"""The most exchanges of each port until no cable has both ends at one node."""
 
 KNOWN = {"nodes", "fixed", "ports", "panels", "prices", "expand"}
-"""What a file may say."""
+"""The keys of a file."""
 
 
 def read_constraints(path: Path, seed: int = 0) -> Wiring:
-    """Return the wiring that a file describes, its free cables joined at random."""
+    """Return the wiring of a file, with its free cables joined at random."""
     where = str(path)
     try:
         table = tomllib.loads(read_text(path, MAX_BYTES))
@@ -69,20 +69,20 @@ def read_constraints(path: Path, seed: int = 0) -> Wiring:
         raise FormatError(f"{where}: unknown {others[0]!r}; expected some of {known}")
     rng = np.random.default_rng(seed)
     if "expand" in table:
-        return _expanded(take_object(table["expand"], f"{where}: expand"), where, rng)
-    nodes, fixed = _fixed(table, where)
+        return _read_expansion(take_object(table["expand"], f"{where}: expand"), where, rng)
+    nodes, fixed = _read_fixed(table, where)
     panels, sided = _panels(table, nodes, fixed, where)
-    wiring = _placed(nodes, fixed, panels, sided, rng)
-    return _priced(wiring, table, where)
+    wiring = _join_panels(nodes, fixed, panels, sided, rng)
+    return _set_prices(wiring, table, where)
 
 
-def _fixed(table: Json, where: str) -> tuple[int, Ints]:
-    """Return the number of nodes, and the cables that stay."""
+def _read_fixed(table: Json, where: str) -> tuple[int, Ints]:
+    """Return the number of nodes, and the fixed cables."""
     here = f"{where}: fixed"
     if "fixed" not in table:
         return take_int(table, "nodes", where, MOST_NODES, 2), np.zeros((0, 2), dtype=np.int64)
     said = take_object(table["fixed"], here)
-    board = _cabled(take_text(said, "topology", here))
+    board = _load_cables(take_text(said, "topology", here))
     copies = take_int({"copies": 1} | said, "copies", here, MOST_NODES, 1)
     nodes = board.nodes * copies
     if nodes > MOST_NODES:
@@ -91,7 +91,7 @@ def _fixed(table: Json, where: str) -> tuple[int, Ints]:
     return nodes, np.concatenate([ends + copy * board.nodes for copy in range(copies)])
 
 
-def _cabled(spec: str) -> Topology:
+def _load_cables(spec: str) -> Topology:
     topology = load_topology(spec)
     if not topology.bidirectional or len(topology.terminals) < topology.nodes:
         raise UsageError(f"{spec}: expected cables, which go both ways, and no switches")
@@ -113,15 +113,14 @@ def _panels(table: Json, nodes: int, fixed: Ints, where: str) -> tuple[list[Pane
         raise FormatError(f"{where}: expected either [ports] or [[panels]]")
     if "ports" in table:
         said = take_object(table["ports"], f"{where}: ports")
-        return _dealt(said, nodes, fixed, f"{where}: ports"), False
+        return _deal_ports(said, nodes, fixed, f"{where}: ports"), False
     found: list[Panel] = []
     for number, each in enumerate(take_list(table, "panels", where, MOST_NODES)):
         here = f"{where}: panel {number}"
         said = take_object(each, here)
-        if "ports" in said:
-            found.append((_ports(said, "ports", nodes, here), []))
-        else:
-            found.append(tuple(_ports(said, side, nodes, here) for side in ("first", "second")))  # type: ignore[arg-type]
+        sides = ("ports",) if "ports" in said else ("first", "second")
+        first, *second = (_ports(said, side, nodes, here) for side in sides)
+        found.append((first, second[0] if second else []))
     sided = {bool(second) for _, second in found}
     if len(sided) > 1:
         raise FormatError(f"{where}: panels with and without sides; expected one kind")
@@ -135,8 +134,8 @@ def _ports(said: Json, key: str, nodes: int, here: str) -> list[int]:
     return ports
 
 
-def _dealt(said: Json, nodes: int, fixed: Ints, here: str) -> list[Panel]:
-    """Return panels of the free ports of all nodes: first one of each node, then the next."""
+def _deal_ports(said: Json, nodes: int, fixed: Ints, here: str) -> list[Panel]:
+    """Return panels of the free ports of all nodes, dealt round by round."""
     degree = take_int(said, "degree", here, nodes - 1, 1)
     free = degree - np.bincount(fixed.ravel(), minlength=nodes)
     if free.min() < 0:
@@ -149,11 +148,11 @@ def _dealt(said: Json, nodes: int, fixed: Ints, here: str) -> list[Panel]:
     return [(ports[begin : begin + most], []) for begin in range(0, len(ports), most)]
 
 
-def _placed(
+def _join_panels(
     nodes: int, fixed: Ints, panels: list[Panel], sided: bool, rng: np.random.Generator
 ) -> Wiring:
     """Join the ports of every panel at random, no node to itself."""
-    taken = {(u, v) for a, b in fixed.tolist() for u, v in ((a, b), (b, a))}
+    taken = _both_ways(fixed.tolist())
     ends: list[Ints] = []
     for number, (first, second) in enumerate(panels):
         if (sided and len(first) != len(second)) or (not sided and len(first) % 2):
@@ -163,13 +162,13 @@ def _placed(
             )
         half = len(first) // 2
         left, right = (first, second) if sided else (first[:half], first[half:])
-        ends.append(_joined(number, left, right, sided, taken, rng))
+        ends.append(_join_ports(number, left, right, sided, taken, rng))
     panel = np.repeat(np.arange(len(ends)), [len(each) for each in ends])
     every = np.concatenate(ends) if ends else np.zeros((0, 2), dtype=np.int64)
     return Wiring(nodes, every, False, fixed, panel, sided)
 
 
-def _joined(
+def _join_ports(
     number: int,
     left: list[int],
     right: list[int],
@@ -179,7 +178,7 @@ def _joined(
 ) -> Ints:
     """Join two rows of ports: exchange random places until no node is joined to itself.
 
-    Nodes that are joined already are joined again only if nothing else is found.
+    Parallel cables are accepted only if nothing else is found.
     """
     pairs = [list(pair) for pair in zip(left, right, strict=True)]
     for draw in range(DRAWS * (len(pairs) + 1)):
@@ -195,8 +194,12 @@ def _joined(
             f"panel {number}: no way was found to join its ports without joining a node to itself; "
             "give it ports of more nodes"
         )
-    taken |= {(u, v) for a, b in pairs for u, v in ((a, b), (b, a))}
+    taken |= _both_ways(pairs)
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _both_ways(pairs: list[list[int]]) -> set[tuple[int, int]]:
+    return {(u, v) for a, b in pairs for u, v in ((a, b), (b, a))}
 
 
 def _unfit(
@@ -208,7 +211,7 @@ def _unfit(
     return strict and ((pair[0], pair[1]) in taken or sum(each in same for each in pairs) > 1)
 
 
-def _priced(wiring: Wiring, table: Json, where: str) -> Wiring:
+def _set_prices(wiring: Wiring, table: Json, where: str) -> Wiring:
     """Give the cables their prices, by the distance of their ends."""
     if "prices" not in table:
         return wiring
@@ -217,9 +220,8 @@ def _priced(wiring: Wiring, table: Json, where: str) -> Wiring:
     places = _numbers(said, "positions", here, wiring.nodes)
     classes = _numbers(said, "classes", here, None)
     if classes.shape[1] != 2 or (np.diff(classes[:, 0]) <= 0).any():
-        raise FormatError(
-            f"{here}: classes; expected pairs of a length and a price, lengths rising"
-        )
+        wanted = "pairs of a length and a price, lengths rising"
+        raise FormatError(f"{here}: classes; expected {wanted}")
     length = np.linalg.norm(places[:, None] - places, axis=2)
     which = np.searchsorted(classes[:, 0], length - 1e-9)
     beyond = np.append(classes[:, 1], classes[-1, 1] * 1e3)  # No cable is that long.
@@ -240,10 +242,10 @@ def _numbers(said: Json, key: str, here: str, rows: int | None) -> Floats:
     return found
 
 
-def _expanded(said: Json, where: str, rng: np.random.Generator) -> Wiring:
-    """Return a network with new nodes spliced into random cables, of which few may be moved."""
+def _read_expansion(said: Json, where: str, rng: np.random.Generator) -> Wiring:
+    """Return a network with new nodes spliced into random cables."""
     here = f"{where}: expand"
-    old = _cabled(take_text(said, "topology", here))
+    old = _load_cables(take_text(said, "topology", here))
     added = take_int(said, "nodes", here, MOST_NODES - old.nodes, 1)
     degree, ends = int(old.out_degree.max()), _ends(old)
     if degree % 2 or (old.out_degree != degree).any():
@@ -256,17 +258,14 @@ def _expanded(said: Json, where: str, rng: np.random.Generator) -> Wiring:
         raise UsageError(f"{here}: {added} new nodes of degree {degree} are too many to splice in")
     moved = take_int({"moved": least} | said, "moved", here, len(ends), least)
     nodes = old.nodes + added
-    return Wiring(
-        nodes,
-        _spliced(ends, old.nodes, added, degree, rng),
-        False,
-        price=_new_cables(ends, nodes),
-        budget=float(least + moved),
-    )
+    price = np.ones((nodes, nodes))  # Old cables are free, new ones cost 1.
+    price[ends[:, 0], ends[:, 1]] = price[ends[:, 1], ends[:, 0]] = 0.0
+    spliced = _splice(ends, old.nodes, added, degree, rng)
+    return Wiring(nodes, spliced, False, price=price, budget=float(least + moved))
 
 
-def _spliced(ends: Ints, nodes: int, added: int, degree: int, rng: np.random.Generator) -> Ints:
-    """Put every new node into the middle of cables that have no node in common."""
+def _splice(ends: Ints, nodes: int, added: int, degree: int, rng: np.random.Generator) -> Ints:
+    """Splice every new node into cables without a common node."""
     left = ends[rng.permutation(len(ends))].tolist()
     spliced: list[Any] = []
     for node in range(nodes, nodes + added):
@@ -279,10 +278,3 @@ def _spliced(ends: Ints, nodes: int, added: int, degree: int, rng: np.random.Gen
         if len(near) < degree:
             raise UsageError(f"{added} new nodes of degree {degree} are too many to splice in")
     return np.array([*map(tuple, left), *spliced], dtype=np.int64)
-
-
-def _new_cables(ends: Ints, nodes: int) -> Floats:
-    """Return prices by which a cable that was there is free, and every other one costs 1."""
-    price = np.ones((nodes, nodes))
-    price[ends[:, 0], ends[:, 1]] = price[ends[:, 1], ends[:, 0]] = 0.0
-    return price

@@ -1,4 +1,4 @@
-"""`Design`: which network to build, and what else there was: families and what a search found."""
+"""`Design`: the best network to build, compared with families and other search results."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 from alltoall.designs.candidate import (
     Candidate,
     DesignParams,
-    certified,
+    certify_candidate,
     patch_list,
     with_failures,
     with_layers,
@@ -23,21 +23,21 @@ from alltoall.designs.fitting import (
 from alltoall.designs.search import Found, Pool, anneal_into, search_regular
 from alltoall.designs.wiring import Aim, Wiring, regular_wiring, wiring_of
 from alltoall.errors import UsageError
-from alltoall.flows.bounds import cable_bound, regular_bound
+from alltoall.flows.bounds import cable_bound, regular_bound, tree_levels
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import ProgressMessage
 from alltoall.lp.settings import never
-from alltoall.settings import DesignSettings, SolveSettings
+from alltoall.settings import DesignSettings, SolveSettings, now
 
 CATALOGUE = "best"
-"""The family of the networks that were found before: a design is never worse than these."""
+"""The family of known best networks: a design is never worse than these."""
 
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """What is to be built: a wiring to improve, its degree if all have one, and the demand."""
+    """A design task: a wiring to improve, its degree if it is regular, and the demand."""
 
     wiring: Wiring
     degree: int | None
@@ -52,16 +52,16 @@ class Wanted:
         return demand_bound(self.wiring, self.demand)
 
     def problem_on(self, topology: Topology) -> Problem:
-        """Return the problem that a candidate is to solve."""
+        """Return the problem of a candidate."""
         return Problem(topology, self.demand)
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The best network found, and all that it was compared with, the best first.
+    """The best network found, and all candidates, the best first.
 
     `bound` holds for every network of this size and degree. `absent` has the families without a
-    member of this size, each with the nearest sizes that they have.
+    member of this size, each with its nearest sizes.
     """
 
     nodes: int
@@ -99,25 +99,25 @@ class Design:
 
 
 def wanted_regular(nodes: int, degree: int, directed: bool, demand: Demand | None = None) -> Wanted:
-    """Return what is wanted of networks of one degree."""
+    """Return the task of a network of one degree."""
     return Wanted(regular_wiring(nodes, degree, directed), degree, demand or Demand(nodes))
 
 
 def find_design(wanted: Wanted, settings: DesignSettings) -> Design:
-    """Compare the families of a size with what a search finds, and choose."""
+    """Compare the families of a size with the results of a search, and choose."""
     settings = settings.begin()
-    solving = settings.solve
+    solving, failing = settings.solve, settings.objective == "alltoall+failures"
+    score = SCORES["alltoall" if failing else settings.objective]  # Failures are not known yet.
     known = list(_families(wanted, solving))
-    found = list(_certified(wanted, _searched(wanted, settings), settings))
-    found = sorted(found, key=_first(settings))[: DesignParams.shown]
+    found = list(_certify(wanted, _search(wanted, settings), settings))
+    found = sorted(found, key=score)[: DesignParams.shown]
     if not known and not found:
         raise UsageError(
             "no wiring within these limits was found; raise the budget, free more cables or give "
             "the search more time"
         )
-    ranked = sorted([*known, *found], key=_first(settings))
-    judged = _judged(ranked, settings)
-    best = _chosen(judged, settings)
+    judged = _judge(sorted([*known, *found], key=score), settings)
+    best, size = _choose(judged, settings), (wanted.wiring.nodes, wanted.degree)
     return Design(
         nodes=wanted.wiring.nodes,
         degree=wanted.degree,
@@ -126,15 +126,15 @@ def find_design(wanted: Wanted, settings: DesignSettings) -> Design:
         bound=wanted.bound,
         candidates=tuple(judged),
         best=best,
-        absent=_absent(wanted),
+        absent={} if size[1] is None else families_that_do_not_fit(size[0], size[1]),
         complete=not solving.out_of_time(),
     )
 
 
 def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
-    """Yield the families that have this size, certified for as long as there is time.
+    """Yield the families of this size, certified until the time is up.
 
-    The catalogue comes first, and has its proof whatever the time: no design is worse than that.
+    The catalogue comes first, and is always certified: no design is worse than that.
     """
     if wanted.degree is None:
         return
@@ -151,21 +151,18 @@ def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
         if wanted.wiring.directed or topology.bidirectional:
             share = settings.sharing((1 - DesignParams.search_share) / len(specs))
             within = _in_any_case(settings) if sure else share
-            yield certified(topology, wanted.problem_on, wanted.bound, False, within)
+            yield certify_candidate(topology, wanted.problem_on, wanted.bound, False, within)
 
 
-def _searched(wanted: Wanted, settings: DesignSettings) -> list[Found]:
-    """Search for a share of the time: by distances, then by what else is wanted."""
-    solving, wiring, seed = (
-        settings.solve.sharing(DesignParams.search_share),
-        wanted.wiring,
-        settings.seed,
-    )
+def _search(wanted: Wanted, settings: DesignSettings) -> list[Found]:
+    """Search for a share of the time: by distances, then by the objective."""
+    solving = settings.solve.sharing(DesignParams.search_share)
+    wiring, seed = wanted.wiring, settings.seed
     plain, other = Pool(DesignParams.kept), Pool(DesignParams.kept)
     aim = _aim(wanted, settings)
     if wanted.degree is not None and wanted.demand.uniform:
         share = solving if aim is None else solving.sharing(DesignParams.search_share)
-        known = _catalogued(wiring, wanted.degree)
+        known = _catalogue_wiring(wiring, wanted.degree)
         plain = search_regular(wiring, wanted.degree, seed, share, DesignParams.kept, known=known)
     if aim is not None:
         start = next((each.wiring for each in plain), wiring)
@@ -173,8 +170,8 @@ def _searched(wanted: Wanted, settings: DesignSettings) -> list[Found]:
     return [*other, *plain]
 
 
-def _catalogued(wiring: Wiring, degree: int) -> Wiring | None:
-    """Return the catalogue's wiring of this size and degree, if it has one."""
+def _catalogue_wiring(wiring: Wiring, degree: int) -> Wiring | None:
+    """Return the catalogue's wiring of this size and degree, or None."""
     way = "" if wiring.directed else ",bidirectional=true"
     spec = f"{CATALOGUE}:n={wiring.nodes},d={degree}{way}"
     known = spec in fitting_specs(CATALOGUE, wiring.nodes, degree)
@@ -182,7 +179,7 @@ def _catalogued(wiring: Wiring, degree: int) -> Wiring | None:
 
 
 def _aim(wanted: Wanted, settings: DesignSettings) -> Aim | None:
-    """Return what the search minimises, if it is not only the distances of regular networks."""
+    """Return the aim of the search, or None for the plain distances of regular networks."""
     if not wanted.demand.uniform:
         matrix = np.array(wanted.demand.matrix)
         return Aim(demand=matrix * (matrix.size - len(matrix)) / matrix.sum())
@@ -195,7 +192,7 @@ def _aim(wanted: Wanted, settings: DesignSettings) -> Aim | None:
 
 
 def _least_diameter(wanted: Wanted) -> int:
-    """Return a diameter that no network of this degree is below."""
+    """Return a lower bound on the diameter of any network of this degree."""
     width = wanted.wiring.links / wanted.wiring.nodes
     growth = width if wanted.wiring.directed else width - 1
     depth, reached, layer = 0, 1.0, width
@@ -204,8 +201,8 @@ def _least_diameter(wanted: Wanted) -> int:
     return depth
 
 
-def _certified(wanted: Wanted, found: list[Found], settings: DesignSettings) -> Iterator[Candidate]:
-    """Yield what was found with certified times, until none that is left can be better."""
+def _certify(wanted: Wanted, found: list[Found], settings: DesignSettings) -> Iterator[Candidate]:
+    """Yield candidates with certified times, without those that cannot be better."""
     solving, least = settings.solve, np.inf
     by_distance = settings.objective == "alltoall" and wanted.demand.uniform
     for each in found:
@@ -214,29 +211,22 @@ def _certified(wanted: Wanted, found: list[Found], settings: DesignSettings) -> 
         if by_distance and each.time >= least * (1 - 1e-9):
             continue
         solving.report(f"proving {each.name}")
-        candidate = _proven(wanted, each, solving)
+        topology = each.wiring.topology(each.name)
+        within = _in_any_case(solving) if solving.out_of_time() else solving
+        candidate = certify_candidate(topology, wanted.problem_on, wanted.bound, True, within)
+        price = None if each.wiring.price is None else each.wiring.paid()
         least = min(least, candidate.time)
-        yield candidate
-
-
-def _proven(wanted: Wanted, found: Found, settings: SolveSettings) -> Candidate:
-    """Certify what was found; the first proof is given some time even if there is none left."""
-    topology = found.wiring.topology(found.name)
-    within = _in_any_case(settings) if settings.out_of_time() else settings
-    candidate = certified(topology, wanted.problem_on, wanted.bound, True, within)
-    priced = found.wiring.price is not None
-    return replace(candidate, price=found.wiring.paid() if priced else None)
+        yield replace(candidate, price=price)
 
 
 def _in_any_case(settings: SolveSettings) -> SolveSettings:
-    """Return settings that leave some seconds, whatever is left."""
-    return replace(
-        settings, time_limit=DesignParams.grace_seconds, started=None, stopped=never
-    ).begin()
+    """Return settings with some seconds left, even if the time is up."""
+    seconds = DesignParams.grace_seconds
+    return replace(settings, time_limit=seconds, started=now(), stopped=never)
 
 
-def _judged(ranked: list[Candidate], settings: DesignSettings) -> list[Candidate]:
-    """Add layers and failures to the best candidates, or to all where they decide."""
+def _judge(ranked: list[Candidate], settings: DesignSettings) -> list[Candidate]:
+    """Add layers and failures to the best candidates, or to all if they decide."""
     failures = settings.failures
     if settings.objective == "alltoall+failures":
         failures = failures or DesignParams.failures
@@ -254,15 +244,14 @@ def _judged(ranked: list[Candidate], settings: DesignSettings) -> list[Candidate
     return found
 
 
-def _chosen(judged: list[Candidate], settings: DesignSettings) -> Candidate:
-    """Return the best candidate by the objective, among those with few enough layers."""
-    fits = [
-        each
-        for each in judged
-        if settings.layers is None or (each.layers is not None and each.layers <= settings.layers)
-    ]
+def _choose(judged: list[Candidate], settings: DesignSettings) -> Candidate:
+    """Return the best candidate by the objective, within the limit on layers."""
+    fits = judged
+    if settings.layers is not None:
+        layered = [(each.layers, each) for each in judged if each.layers is not None]
+        fits = [each for layers, each in layered if layers <= settings.layers]
     if not fits:
-        least = min((each.layers for each in judged if each.layers is not None), default=None)
+        least = min((layers for layers, _ in layered), default=None)
         if least is None:
             raise UsageError(
                 "the time was up before it was known how many virtual layers any candidate needs; "
@@ -274,56 +263,28 @@ def _chosen(judged: list[Candidate], settings: DesignSettings) -> Candidate:
     return min(fits, key=SCORES[settings.objective])
 
 
-def _first(settings: DesignSettings) -> Callable[[Candidate], tuple[float, ...]]:
-    """Return what candidates are ranked by before failures are known."""
-    failing = settings.objective == "alltoall+failures"
-    return SCORES["alltoall" if failing else settings.objective]
-
-
-def _after_failure(candidate: Candidate) -> tuple[float, float]:
-    worst = np.inf if candidate.failures is None else candidate.failures.worst
-    return worst, candidate.time
-
-
 SCORES: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
     "alltoall": lambda each: (each.time,),
     "alltoall+diameter": lambda each: (each.diameter, each.time),
-    "alltoall+failures": _after_failure,
+    "alltoall+failures": lambda each: (each.failures.worst if each.failures else np.inf, each.time),
 }
-"""What each objective compares candidates by; the least is chosen."""
-
-
-def _absent(wanted: Wanted) -> dict[str, tuple[int, ...]]:
-    if wanted.degree is None:
-        return {}
-    return families_that_do_not_fit(wanted.wiring.nodes, wanted.degree)
+"""The score of each objective; the least is chosen."""
 
 
 def demand_bound(wiring: Wiring, demand: Demand) -> float:
     """Return a bound on the time of all wirings with these ports, for any demand.
 
-    A node with p ports has p others at distance 1 at most, then no more than all their ports reach,
-    and so on; what it sends most goes to the nearest. All hops together take the capacity of all
-    links. No network with these ports does better.
+    A node with p ports has at most p others at distance 1, at most the ports of these at distance
+    2, and so on; its largest demands go to the nearest nodes. All hops together take the capacity
+    of all links.
     """
-    ports = np.bincount(np.concatenate([wiring.fixed, wiring.ends])[:, 0], minlength=wiring.nodes)
-    if not wiring.directed:
-        both = np.concatenate([wiring.fixed, wiring.ends])
-        ports = np.bincount(both.ravel(), minlength=wiring.nodes)
+    ends = np.concatenate([wiring.fixed, wiring.ends])
+    ports = np.bincount(ends[:, 0] if wiring.directed else ends.ravel(), minlength=wiring.nodes)
     most = int(ports.max())
     growth = max(most if wiring.directed else most - 1, 1)
     hops = 0.0
     for node in range(wiring.nodes):
         sent = -np.sort(-np.delete(demand.rows(np.array([node]))[0], node))
-        hops += float((sent * _depths(int(ports[node]), growth, len(sent))).sum())
+        levels = np.array(list(tree_levels(int(ports[node]), growth, len(sent))))
+        hops += float(sent @ np.repeat(*levels.T))
     return hops / wiring.links
-
-
-def _depths(ports: int, growth: int, count: int) -> "np.ndarray[Any, Any]":
-    """Return the least distances to the nearest nodes, in order."""
-    depths: list[int] = []
-    layer, depth = ports, 1
-    while len(depths) < count:
-        depths += [depth] * min(layer, count - len(depths))
-        layer, depth = layer * growth, depth + 1
-    return np.array(depths)

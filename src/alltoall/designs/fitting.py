@@ -1,7 +1,7 @@
-"""Which families have a member of a size and degree, by arithmetic alone.
+"""Find the families with a member of a size and degree, by arithmetic alone.
 
-Every row of `FITTING` says, for n nodes of degree d, which SPECs those are; nothing is built, so
-that sizes around one that a family does not have are found by going through them.
+Every row of `FITTING` yields the SPECs of n nodes of degree d without building anything, so the
+nearest sizes of a family are found by trying all.
 """
 
 import math
@@ -18,33 +18,31 @@ from alltoall.topologies.spec import build
 Specs = Iterator[str]
 
 FARTHEST = 4
-"""Nearest sizes are looked for up to this many times the size that was asked for."""
+"""Nearest sizes are searched up to this many times the requested size."""
 
 MOST_SHAPES = 2
-"""Shapes of one family that are compared: the most cubic of them."""
+"""Shapes of a family to compare: the most cubic ones."""
 
 
 def fitting_specs(family: str, nodes: int, degree: int) -> list[str]:
-    """Return the SPECs of a family that have so many nodes of this degree, the best known first."""
+    """Return the SPECs of a family with so many nodes of this degree, the best known first."""
     return list(FITTING[family](nodes, degree))[:MOST_SHAPES] if family in FITTING else []
 
 
 def nearest_sizes(family: str, nodes: int, degree: int) -> tuple[int, ...]:
-    """Return the sizes next below and next above at which a family has a member of this degree."""
-    below = next((n for n in range(nodes - 1, 1, -1) if fitting_specs(family, n, degree)), None)
-    above = next(
-        (n for n in range(nodes + 1, FARTHEST * nodes) if fitting_specs(family, n, degree)), None
-    )
-    return tuple(each for each in (below, above) if each is not None)
+    """Return the next smaller and the next larger size of a family with this degree."""
+    sizes = (range(nodes - 1, 1, -1), range(nodes + 1, FARTHEST * nodes))
+    nearest = (next((n for n in each if fitting_specs(family, n, degree)), None) for each in sizes)
+    return tuple(size for size in nearest if size is not None)
 
 
 def build_without_unit(spec: str) -> Topology:
-    """Build a family for its wiring alone: the rate of a link is the designer's choice."""
+    """Build a family without link rates, which are the designer's choice."""
     return replace(build(spec), bytes_per_second=None)
 
 
 def families_that_do_not_fit(nodes: int, degree: int) -> dict[str, tuple[int, ...]]:
-    """Return the families without a member of this size, each with the sizes nearest to it."""
+    """Return the families without a member of this size, each with its nearest sizes."""
     return {
         name: nearest_sizes(name, nodes, degree)
         for name in FAMILIES
@@ -53,7 +51,7 @@ def families_that_do_not_fit(nodes: int, degree: int) -> dict[str, tuple[int, ..
 
 
 def _sides(nodes: int, least: int = 2) -> Iterator[tuple[int, ...]]:
-    """Yield the ways to write a number as a product in ascending order, the most cubic first."""
+    """Yield the factorisations of a number, factors ascending, the most cubic first."""
     found: list[tuple[int, ...]] = [(nodes,)] if nodes >= least else []
     for side in range(least, math.isqrt(nodes) + 1):
         if nodes % side == 0:
@@ -62,7 +60,7 @@ def _sides(nodes: int, least: int = 2) -> Iterator[tuple[int, ...]]:
 
 
 def _grids(name: str, ports: Callable[[int], int]) -> Callable[[int, int], Specs]:
-    """Return what finds the grids whose sides have so many ports each."""
+    """Return a function that yields grids, given the number of ports by side."""
 
     def fitting(n: int, d: int) -> Specs:
         for sides in _sides(n):
@@ -73,12 +71,12 @@ def _grids(name: str, ports: Callable[[int], int]) -> Callable[[int, int], Specs
 
 
 def _one(fits: bool, spec: str) -> Specs:
-    """Return a SPEC if it fits."""
+    """Yield a SPEC if it fits."""
     return iter((spec,) if fits else ())
 
 
 def _circulant(n: int, d: int) -> Specs:
-    """Yield that of least mean distance. Boesch and Wang, IEEE Trans. Circuits Syst. 1985."""
+    """Yield the circulant of least mean distance (Boesch and Wang, 1985)."""
     if d == 4 and n >= 6:
         jump = math.ceil((math.sqrt(2 * n - 1) - 1) / 2)
         yield f"circulant:n={n},jumps={jump}x{jump + 1}"
@@ -145,10 +143,10 @@ def _tpuv4(n: int, d: int) -> Specs:
 
 
 PRIME_POWERS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32, 37)
-"""Orders of finite fields; Slim Fly takes all but 2. Larger ones need more ports than exist."""
+"""Orders of finite fields, up to the ports of real switches; Slim Fly takes all but 2."""
 
 ODD_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
-"""Primes whose Ramanujan graphs have a size that anybody builds."""
+"""Primes whose Ramanujan graphs have a practical size."""
 
 FITTING: dict[str, Callable[[int, int], Specs]] = {
     "ring": lambda n, d: _one(d == 2 and n > 2, f"ring:{n}"),
@@ -177,4 +175,4 @@ FITTING: dict[str, Callable[[int, int], Specs]] = {
     "dragonfly": _dragonfly,
     "tpuv4": _tpuv4,
 }
-"""The families with one terminal a node and links of one capacity, and the SPECs of a size."""
+"""The SPECs by nodes and degree, for families with one terminal a node and equal links."""

@@ -1,4 +1,4 @@
-"""Lifts: wirings that a group maps to itself, and the search among groups and bases."""
+"""Lifts: wirings that are symmetric under a group, and the search among groups and bases."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Group:
 
     @cached_property
     def involutions(self) -> Ints:
-        """The elements, besides the neutral one, that are their own inverses."""
+        """The elements, except the neutral one, that are their own inverses."""
         every = np.arange(1, self.order)
         return np.asarray(every[self.product(every, every) == 0])
 
@@ -44,7 +44,7 @@ class Group:
 
 
 def groups_of_order(order: int) -> list[Group]:
-    """Return the groups Z_m x| Z_k of an order: one cyclic, and all that are not."""
+    """Return the groups Z_m x| Z_k of an order: the cyclic one, and all others."""
     found = [Group(order)]
     for k in range(2, order // 2 + 1):
         m = order // k
@@ -55,7 +55,7 @@ def groups_of_order(order: int) -> list[Group]:
 
 
 def _actions(m: int, k: int) -> list[int]:
-    """Return the numbers r with r^k = 1 modulo m: one of those that generate the same powers."""
+    """Return the numbers r with r^k = 1 modulo m, one for each set of powers."""
     found: dict[frozenset[int], int] = {}
     for r in range(1, m):
         if pow(r, k, m) == 1:
@@ -64,19 +64,18 @@ def _actions(m: int, k: int) -> list[int]:
 
 
 NO_WAY_BACK = -1
-"""The place of the way back of a one-way link."""
+"""The place of the reverse link of a one-way link."""
 
 
 @dataclass(frozen=True)
 class LiftParams:
     """Effort of the search among lifts.
 
-    A base has at most `most_bases` nodes, each of which is searched from, and a group at least
-    `least_order` elements: below that, symmetry saves nothing. At most `most_shapes` are tried,
-    random ones if there are more, and `least_shapes` whatever the effort. The moves of a shape,
-    `least_moves` to `most_moves`, touch `work` links. Temperatures are `hot` at first and `cold` at
-    last, as shares of the nodes times the nodes of the base. A start without self-loops and
-    parallel links is drawn at most `draws` times.
+    A base has at most `most_bases` nodes, and a group at least `least_order` elements: smaller
+    groups save nothing. At most `most_shapes` random shapes are tried, and at least `least_shapes`.
+    The moves of a shape, `least_moves` to `most_moves`, touch `work` links. Temperatures fall from
+    `hot` to `cold`, as shares of the nodes times the nodes of the base. A simple start is drawn at
+    most `draws` times.
     """
 
     most_bases: int = 16
@@ -93,9 +92,9 @@ class LiftParams:
 
 @dataclass(frozen=True, eq=False)
 class Lift:
-    """A wiring that a group maps to itself: base arcs (tail, head, voltage), and its cost.
+    """A wiring that is symmetric under a group: base arcs (tail, head, voltage), and its cost.
 
-    The cost is the mean over the nodes of the sum of distances from each.
+    The cost is the mean over all nodes of the sum of distances.
     """
 
     group: Group
@@ -107,13 +106,13 @@ class Lift:
 
     @property
     def name(self) -> str:
-        """What it is called: the nodes of its base, and its group."""
+        """The name: the nodes of the base, and the group."""
         group = f"Z{self.group.m}" + (f":Z{self.group.k}" if self.group.k > 1 else "")
         group += f"({self.group.r})" if self.group.r > 1 else ""
         return f"{group}" if self.bases == 1 else f"{self.bases} x {group}"
 
     def wiring(self) -> Wiring:
-        """Return its cables: those of every base arc, for every element of the group."""
+        """Return the cables of every base arc, for every element of the group."""
         order = self.group.order
         tail, head, voltage = self.arcs[:, :, None].transpose(1, 0, 2)
         element = np.arange(order)[None]
@@ -125,7 +124,7 @@ class Lift:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a lift is searched with: a group, the nodes of a base, and arcs that are single."""
+    """A group, the nodes of a base, and the number of single arcs, which are their own reverse."""
 
     group: Group
     bases: int
@@ -135,7 +134,7 @@ class Shape:
 def shapes(
     nodes: int, degree: int, directed: bool, most: int, rng: np.random.Generator
 ) -> list[Shape]:
-    """Return shapes of so many nodes, the smallest bases first; random ones if there are more."""
+    """Return at most `most` random shapes of so many nodes, the smallest bases first."""
     found: list[Shape] = []
     for bases in range(1, min(LiftParams.most_bases, nodes // LiftParams.least_order) + 1):
         if nodes % bases:
@@ -148,7 +147,7 @@ def shapes(
 
 
 def _numbers_of_singles(group: Group, ports: int, directed: bool) -> list[int]:
-    """Return how many arcs may be their own way back: as few as can be, and about half."""
+    """Return numbers of single arcs: the least possible one, and about half."""
     if directed:
         return [0]
     least = ports % 2
@@ -161,9 +160,9 @@ def _numbers_of_singles(group: Group, ports: int, directed: bool) -> list[int]:
 def search_lifts(
     nodes: int, degree: int, directed: bool, seed: int, effort: float, late: Late
 ) -> Iterator[Lift]:
-    """Yield lifts as they are found: every shape for some moves, the best for four times as many.
+    """Yield lifts as they are found: some moves for every shape, four times as many for the best.
 
-    With less effort than 1, fewer shapes are tried, with fewer moves.
+    An effort below 1 reduces the numbers of shapes and moves.
     """
     rng = np.random.default_rng(seed)
     first: list[tuple[float, int, Shape]] = []
@@ -171,8 +170,7 @@ def search_lifts(
     for number, shape in enumerate(shapes(nodes, degree, directed, most, rng)):
         if late():
             return
-        moves = _moves(shape, degree, effort)
-        lift = anneal_shape(shape, degree, directed, moves, seed)
+        lift = anneal_shape(shape, degree, directed, _moves(shape, degree, effort), seed)
         if lift is not None:
             first.append((lift.cost, number, shape))
             yield lift
@@ -186,15 +184,13 @@ def search_lifts(
 
 
 def _moves(shape: Shape, degree: int, effort: float) -> int:
-    """Return how many moves a shape gets; each searches from every node of the base."""
-    touched = shape.bases**2 * shape.group.order * degree
-    return int(
-        np.clip(effort * LiftParams.work / touched, LiftParams.least_moves, LiftParams.most_moves)
-    )
+    """Return the number of moves of a shape; each searches from every node of the base."""
+    moves = effort * LiftParams.work / (shape.bases**2 * shape.group.order * degree)
+    return int(np.clip(moves, LiftParams.least_moves, LiftParams.most_moves))
 
 
 def anneal_shape(shape: Shape, degree: int, directed: bool, moves: int, seed: int) -> Lift | None:
-    """Return the best lift of a shape that a number of moves finds, or None if there is none."""
+    """Return the best lift of a shape after a number of moves, or None if there is none."""
     group, bases = shape.group, shape.bases
     rng = np.random.default_rng(seed)
     for _ in range(LiftParams.draws):
@@ -215,7 +211,7 @@ def anneal_shape(shape: Shape, degree: int, directed: bool, moves: int, seed: in
 def _random_start(
     shape: Shape, degree: int, directed: bool, rng: np.random.Generator
 ) -> tuple[Ints, Ints, Ints]:
-    """Return random base arcs, the places of each in the rows of its ends, and which are single."""
+    """Return random base arcs, their places in the rows of their ends, and the single ones."""
     ports = np.arange(shape.bases * degree)
     drawn = rng.permutation(ports)
     if directed:

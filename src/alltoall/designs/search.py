@@ -1,9 +1,9 @@
-"""The search for short distances: symmetric wirings first, then any, and the best of both kept.
+"""Search for wirings of short distances: symmetric ones first, then any.
 
-Lifts are searched in milliseconds and certified in as many. Annealing finds what has no symmetry,
-from a regular start and from the best so far. A wiring of short distances is then annealed until
-its link loads are even, too: near the bound that decides. Cost grows with nodes x links for a move,
-so moves are made until the work for this size is done, and more if there is time.
+Lifts are found and certified in milliseconds. Annealing finds wirings without symmetry, from a
+regular start and from the best so far, and then balances their link loads, which decide near the
+bound. The cost of a move grows with nodes x links, so the number of moves falls with the size, and
+grows with the time limit.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ class AnnealParams:
     """Effort of one annealing.
 
     Its moves, `least_moves` to `most_moves`, touch `work` words: links x words of a set x moves.
-    Those for even loads, `least_even_moves` to `most_even_moves`, touch `even_work` links: links x
-    sources x moves. Beyond `most_nodes` only symmetric wirings are searched.
+    Moves for even loads, `least_even_moves` to `most_even_moves`, touch `even_work` links: links x
+    sources x moves. Above `most_nodes` only symmetric wirings are searched.
     """
 
     most_moves: int = 200_000
@@ -40,7 +40,7 @@ class Cooling:
     """The temperatures of an annealing, in hops, and whether it starts from the best so far.
 
     The first temperature is `hot`, and for cables `share` more for each node: one-way links start
-    from generalized Kautz graphs, which heat only spoils.
+    from generalized Kautz graphs, which heat destroys.
     """
 
     hot: float
@@ -49,7 +49,7 @@ class Cooling:
     from_best: bool = False
 
     def temperatures(self, wiring: Wiring) -> tuple[float, float]:
-        """Return the first and the last: a cable that moves changes distances there and back."""
+        """Return the first and the last; a cable changes the distances in both directions."""
         if wiring.directed:
             return self.hot, self.cold
         return 2 * self.hot + self.share * wiring.nodes, 2 * self.cold
@@ -63,10 +63,10 @@ COOLINGS = (
     Cooling(1.0, 0.2, from_best=True),
     Cooling(0.35, 0.1, from_best=True),
 )
-"""One annealing each, then again with more moves: size and degree decide which is the best."""
+"""One annealing each, then again with more moves: the best one depends on size and degree."""
 
-EVENING = Cooling(0.35, 0.1)
-"""The temperatures at which loads are made even."""
+EVEN_COOLING = Cooling(0.35, 0.1)
+"""The temperatures of annealing for even loads."""
 
 EVEN = Aim(even=True)
 """Short distances and even loads."""
@@ -74,9 +74,9 @@ EVEN = Aim(even=True)
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A wiring, its name, the least time that its distances allow, and its rank.
+    """A wiring, its name, the bound on its time by distances, and its rank.
 
-    The rank is the time that its link loads suggest, where even loads are the aim.
+    The rank is the time by its link loads if even loads are the aim.
     """
 
     name: str
@@ -86,9 +86,9 @@ class Found:
 
 
 class Pool:
-    """The best few of all that was found, each once.
+    """The best few wirings found.
 
-    Equal distances need not balance equally, so they are kept if they come from different searches.
+    Wirings of equal distances may balance differently, so all are kept from different searches.
     """
 
     def __init__(self, most: int) -> None:
@@ -96,7 +96,7 @@ class Pool:
         self.found: list[Found] = []
 
     def offer(self, found: Found) -> None:
-        """Keep a wiring, if it is among the best and within its budget."""
+        """Keep a wiring if it is among the best and within its budget."""
         known = any(found.name == each.name and found.rank == each.rank for each in self.found)
         if not known and found.wiring.paid() <= found.wiring.budget:
             self.found = sorted([*self.found, found], key=lambda each: each.rank)[: self.most]
@@ -114,7 +114,7 @@ def search_regular(
     effort: float = 1.0,
     known: Wiring | None = None,
 ) -> Pool:
-    """Return the best wirings of this degree, and go on for as long as a time limit allows.
+    """Return the best wirings of this degree; with a time limit, use all the time.
 
     A `known` wiring, such as that of the catalogue, is one more start.
     """
@@ -146,9 +146,9 @@ def anneal_into(
     effort: float = 1.0,
     known: Wiring | None = None,
 ) -> None:
-    """Anneal from one seed after the other, and offer what each finds.
+    """Anneal from one seed after the other, and offer the results.
 
-    Round r takes r times the moves of the first, so an effort of 1, 3, 6, 10 is that many rounds.
+    Round r takes r times the moves of the first, so an effort of 1, 3, 6, 10 is 1, 2, 3, 4 rounds.
     """
     if wiring.nodes > AnnealParams.most_nodes or len(wiring.ends) < 2:
         return
@@ -157,37 +157,34 @@ def anneal_into(
         cooling = COOLINGS[run % len(COOLINGS)]
         start = _best_start(pool, known or wiring) if cooling.from_best else wiring
         more = min(effort, 1.0) * (1 + run // len(COOLINGS))
-        for found in _annealed(start, aim, cooling, seed + run, settings, more):
+        for found in _anneal_and_balance(start, aim, cooling, seed + run, settings, more):
             pool.offer(found)
         if settings.out_of_time():
             return
 
 
 def _best_start(pool: Pool, known: Wiring) -> Wiring:
-    """Return the best wiring so far, which may be the known one."""
+    """Return the best wiring so far, or the known one."""
     best = next(iter(pool), None)
     return known if best is None or least_time(known, EVEN) < best.rank else best.wiring
 
 
-def _annealed(
+def _anneal_and_balance(
     start: Wiring, aim: Aim, cooling: Cooling, seed: int, settings: SolveSettings, effort: float
 ) -> Iterator[Found]:
-    """Yield the result of one annealing, and where only distances count one of even loads, too."""
-    name = f"annealed, seed {seed}"
-    found = _cooled(start, aim, cooling, seed, settings, effort)
-    if not aim.plain:
-        time = least_time(found, aim)
-        yield Found(name, found, time, time)
-        return
-    yield Found(name, found, least_time(found, aim), least_time(found, EVEN))
-    found = _cooled(found, EVEN, EVENING, seed, settings, effort)
-    yield Found(name, found, least_time(found, aim), least_time(found, EVEN))
+    """Yield the result of one annealing; for plain distances, then one with even loads."""
+    rank = EVEN if aim.plain else aim
+    steps = ((aim, cooling), (EVEN, EVEN_COOLING)) if aim.plain else ((aim, cooling),)
+    for step_aim, step_cooling in steps:
+        start = _anneal(start, step_aim, step_cooling, seed, settings, effort)
+        name = f"annealed, seed {seed}"
+        yield Found(name, start, least_time(start, aim), least_time(start, rank))
 
 
-def _cooled(
+def _anneal(
     start: Wiring, aim: Aim, cooling: Cooling, seed: int, settings: SolveSettings, effort: float
 ) -> Wiring:
-    """Return the best wiring of one annealing, of which time may cut off the rest."""
+    """Return the best wiring of one annealing until the time is up."""
     annealing = Annealing(start, aim, seed)
     for cost in annealing.round(_moves(start, aim, effort), *cooling.temperatures(start)):
         if settings.out_of_time():
@@ -197,14 +194,12 @@ def _cooled(
 
 
 def _moves(wiring: Wiring, aim: Aim, effort: float) -> int:
-    """Return how many moves an annealing makes with this effort."""
+    """Return the number of moves of an annealing."""
     if aim.even:
         moves = AnnealParams.even_work / (wiring.links * wiring.nodes)
-        return 1 + int(
-            effort * np.clip(moves, AnnealParams.least_even_moves, AnnealParams.most_even_moves)
-        )
-    words = wiring.links * -(-wiring.nodes // 64) * (wiring.links if aim.failures else 1)
-    return 1 + int(
-        effort
-        * np.clip(AnnealParams.work / words, AnnealParams.least_moves, AnnealParams.most_moves)
-    )
+        limits = AnnealParams.least_even_moves, AnnealParams.most_even_moves
+    else:
+        words = wiring.links * -(-wiring.nodes // 64) * (wiring.links if aim.failures else 1)
+        moves = AnnealParams.work / words
+        limits = AnnealParams.least_moves, AnnealParams.most_moves
+    return 1 + int(effort * np.clip(moves, *limits))

@@ -1,4 +1,4 @@
-"""`Wiring`: what is to be wired, and how: links that stay, cables to place, who may join whom."""
+"""`Wiring`: links that stay, cables to place, and rules for placing them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -12,36 +12,31 @@ from alltoall.ir.topology import Topology
 from alltoall.topologies.digraphs import genkautz
 
 CHUNK = 2_000
-"""Moves between two looks at the clock: some milliseconds up to 128 nodes."""
+"""Moves between two checks of the clock: some milliseconds up to 128 nodes."""
 
 SLOW_CHUNK = 20
-"""The same where every move looks at all failures or all loads."""
+"""Moves between two checks of the clock if every move evaluates all failures or all loads."""
 
 MOST_NODES = 4096
-"""Nodes of a design, at most: beyond, even one certified time takes minutes."""
+"""The most nodes of a design: above, even one certified time takes minutes."""
 
 SEEDS = 1 << 64
-"""How many seeds there are."""
-
-
-def _no_links() -> Ints:
-    return np.zeros((0, 2), dtype=np.int64)
+"""The number of seeds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """Cables between nodes, some of which may be placed otherwise.
+    """Fixed links, and cables that may be placed differently.
 
-    Row c of `ends` has the two ends of cable c, tail and head if links are one way. `fixed` links
-    stay. Cables exchange ends only with those of the same number in `panel`. If cables are
-    `sided`, a first end is only joined to a second. The cable from u to v costs `price[u, v]`, and
-    all of them at most the `budget`.
+    Row c of `ends` has the two ends of cable c, tail and head of a one-way link. Cables exchange
+    ends only with those of the same number in `panel`. If cables are `sided`, a first end is only
+    joined to a second. The cable from u to v costs `price[u, v]`, and all of them at most `budget`.
     """
 
     nodes: int
     ends: Ints
     directed: bool
-    fixed: Ints = field(default_factory=_no_links)
+    fixed: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     panel: Ints | None = None
     sided: bool = False
     price: Floats | None = None
@@ -59,17 +54,17 @@ class Wiring:
         return make(name, self.nodes, sorted(map(tuple, pairs)), notes=notes)
 
     def paid(self) -> float:
-        """Return what its cables cost."""
+        """Return the price of all cables."""
         if self.price is None:
             return 0.0
         return float(self.price[self.ends[:, 0], self.ends[:, 1]].sum())
 
 
 def regular_wiring(nodes: int, degree: int, directed: bool) -> Wiring:
-    """Return a graph of this degree, from which all are reached.
+    """Return a first graph of this degree, from which all others can be reached.
 
-    One-way links are those of the generalized Kautz graph, which has short distances to begin with,
-    unless it has parallel links; cables are those of a circulant.
+    It is the generalized Kautz graph, which has short distances, or a circulant for cables and if
+    the Kautz graph has parallel links.
     """
     require_regular(nodes, degree, directed)
     if directed and nodes > degree + 1:
@@ -111,10 +106,10 @@ def require_regular(nodes: int, degree: int, directed: bool) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """What a search minimises: distances, weighted by level or by a demand, or after failures.
+    """The objective of a search: distances, weighted by level or by a demand, or after failures.
 
-    A pair at distance k costs the sum of the first k weights, the last of which goes on. If loads
-    are to be `even`, uneven link loads cost too.
+    A pair at distance k costs the sum of the first k weights, the last of which repeats. With
+    `even`, uneven link loads cost too.
     """
 
     weight: Floats = field(default_factory=lambda: np.ones(1))
@@ -124,13 +119,13 @@ class Aim:
 
     @property
     def plain(self) -> bool:
-        """Whether the sum of all distances is all that counts."""
+        """Whether the objective is the sum of all distances."""
         weighted = len(self.weight) > 1 or self.demand is not None
         return not (weighted or self.failures or self.even)
 
 
 class Annealing:
-    """A search under way: each `round` of moves cools down from where the last one ended."""
+    """An annealing: each `round` of moves continues from the last one."""
 
     def __init__(self, wiring: Wiring, aim: Aim, seed: int) -> None:
         self.wiring, self.aim = wiring, aim
@@ -152,7 +147,7 @@ class Annealing:
         )
 
     def round(self, moves: int, hot: float = 4.0, cold: float = 0.5) -> Iterator[float]:
-        """Make moves from hot to cold; yield the least cost after some of them."""
+        """Make moves from hot to cold; yield the least cost from time to time."""
         temperatures = np.geomspace(hot, cold, moves)
         chunk = SLOW_CHUNK if self.aim.failures or self.aim.even else CHUNK
         for begin in range(0, moves, chunk):
@@ -170,5 +165,5 @@ class Annealing:
 
 
 def least_time(wiring: Wiring, aim: Aim) -> float:
-    """Return the cost of a wiring per link: by distances, no all-to-all takes less."""
+    """Return the cost of a wiring per link: for distances, a lower bound on the time."""
     return Annealing(wiring, aim, 0).least / wiring.links

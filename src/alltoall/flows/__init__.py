@@ -1,4 +1,7 @@
-"""From a problem to a certified flow: every method has one signature and sits in one dict."""
+"""From a problem to a certified flow: every method has one signature and sits in one dict.
+
+`benchmarks/scale.py` measures the numbers that tune them.
+"""
 
 from typing import Any, cast
 
@@ -19,12 +22,12 @@ from alltoall.ir.units import normal_units
 from alltoall.registry import Registry, returned
 from alltoall.settings import SolveSettings
 
-JUDGING_GAP = 1e-3
-"""The certified gap of a bound that others are judged by, where a sharper one would take long."""
+REFERENCE_GAP = 1e-3
+"""The certified gap of reference bounds on large problems."""
 
 
 def _method(_: str, function: Any) -> Method | None:
-    """Return what somebody registers as a method, if it is one of ours: it returns a flow."""
+    """Return a registered function if it returns a flow, else None."""
     return cast("Method", function) if returned(function) == Flow.__name__ else None
 
 
@@ -44,7 +47,7 @@ METHODS: Registry[Method] = Registry(
 
 
 def solve(problem: Problem, method: str = "auto", settings: SolveSettings | None = None) -> Flow:
-    """Return a feasible flow with its certificate, as near to optimal as was asked for."""
+    """Return a feasible flow with its certificate, within the requested gap of the optimum."""
     if method != "auto" and method not in METHODS:
         raise UsageError(f"unknown method {method!r}; expected one of auto, {', '.join(METHODS)}")
     chosen = method_for_size(problem) if method == "auto" else METHODS[method]
@@ -53,9 +56,9 @@ def solve(problem: Problem, method: str = "auto", settings: SolveSettings | None
 
 
 def prove(problem: Problem) -> Flow:
-    """Return a flow whose bound judges other answers: sharp, or within 0.1 % of it if large."""
+    """Return a flow whose bound is a reference for other answers, within 0.1 % if large."""
     large = len(problem.sources) * problem.topology.links > sizes.FIRST_ORDER_VARIABLES
-    return solve(problem, "grouped", SolveSettings(gap=JUDGING_GAP) if large else None)
+    return solve(problem, "grouped", SolveSettings(gap=REFERENCE_GAP) if large else None)
 
 
 __all__ = ["METHODS", "Method", "SolveSettings", "prove", "solve"]

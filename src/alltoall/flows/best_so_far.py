@@ -1,4 +1,4 @@
-"""The best flow and bound of a search that steps or sweeps, and its checkpoints in a file."""
+"""The best flow and bound of a first-order search, and its checkpoints in a file."""
 
 import hashlib
 import zipfile
@@ -19,7 +19,7 @@ from alltoall.ir.words import ProgressMessage
 from alltoall.settings import SolveSettings, now
 
 FORMAT = "alltoall.checkpoint/1"
-"""What a checkpoint says that it is."""
+"""The format and version of a checkpoint."""
 
 CHECKPOINT_SECONDS = 60.0
 """Seconds between two checkpoints, at least."""
@@ -27,9 +27,9 @@ CHECKPOINT_SECONDS = 60.0
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Flows and potentials of the groups from `first` on, prices, steps so far, and the best proof.
+    """Flows and potentials of the groups from `first` on, prices, steps so far, and the best bound.
 
-    `weight` is that of flows against lengths in the sizes of steps.
+    `weight` is the primal weight: the ratio of primal to dual step sizes.
     """
 
     first: int
@@ -43,83 +43,64 @@ class Checkpoint:
 
 
 def fingerprint(program: FlowProgram) -> str:
-    """Return what tells a program from all others."""
+    """Return a digest that identifies a program."""
     graph, groups = program.graph, program.groups
     digest = hashlib.sha256()
-    for part in (graph.tail, graph.head, graph.capacity, groups.start, groups.wanted):
-        digest.update(np.ascontiguousarray(part).tobytes())
-    for part in (program.weight, program.link_class, program.budget):
-        digest.update(np.ascontiguousarray(part).tobytes())
+    arrays = (graph.tail, graph.head, graph.capacity, groups.start, groups.wanted)
+    for array in (*arrays, program.weight, program.link_class, program.budget):
+        digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
 @dataclass(frozen=True)
-class Keeping:
-    """Where one rank keeps its checkpoints, of which problem, and from which group on."""
+class CheckpointFile:
+    """The checkpoints of one rank: their path, program, and first group."""
 
     path: Path
-    mark: str
+    program: str
     rank: int = 0
     first: int = 0
 
-    def read(self, groups: int) -> Checkpoint | None:
-        """Return the last checkpoint of so many groups, if there is one."""
-        return read_checkpoint(self.path, self.mark, self.first, groups)
+    def _of_rank(self, rank: int) -> Path:
+        return self.path if rank == 0 else self.path.with_name(f"{self.path.name}.{rank}")
 
     def write(self, state: Checkpoint) -> None:
-        """Write a checkpoint in the place of the last one."""
-        write_checkpoint(self.path, self.rank, self.mark, state)
+        """Replace the last checkpoint of this rank."""
+        with replacing(self._of_rank(self.rank)) as file:
+            np.savez(file, format=FORMAT, mark=self.program, **vars(state))
+
+    def read(self, groups: int) -> Checkpoint | None:
+        """Return the rows of these groups, whichever ranks wrote them; None if any is missing."""
+        rank, begin, end = 0, self.first, self.first + groups
+        flow: list[Floats] = []
+        potential: list[Floats] = []
+        newest: dict[str, Any] = {}
+        while begin < end and (path := self._of_rank(rank)).exists():
+            part = _read(path, self.program)
+            newest = newest or part
+            low, count = int(part["first"]), len(part["flow"])
+            if low <= begin < low + count:
+                rows = slice(begin - low, min(count, end - low))
+                flow.append(part["flow"][rows])
+                potential.append(part["potential"][rows])
+                begin += len(flow[-1])
+            rank += 1
+        if begin < end:
+            return None
+        flows, potentials = np.concatenate(flow), np.concatenate(potential)
+        arrays = flows, potentials, newest["price"], newest["lengths"]
+        numbers = float(newest["bound"]), float(newest["weight"]), int(newest["steps"])
+        return Checkpoint(self.first, *arrays, *numbers)
 
 
-def write_checkpoint(path: Path, rank: int, mark: str, state: Checkpoint) -> None:
-    """Write the rows of one rank."""
-    with replacing(_part(path, rank)) as file:
-        np.savez(file, format=FORMAT, mark=mark, **vars(state))
-
-
-def read_checkpoint(path: Path, mark: str, first: int, groups: int) -> Checkpoint | None:
-    """Return the rows of groups from `first` on, whoever wrote them; None if not all are there."""
-    if not path.exists():
-        return None
-    flow: list[Floats] = []
-    potential: list[Floats] = []
-    rank, begin, newest = 0, first, _read(path, mark)
-    part: dict[str, Any] | None = newest
-    while part is not None and begin < first + groups:
-        low, count = int(part["first"]), len(part["flow"])
-        if low <= begin < low + count:
-            rows = slice(begin - low, min(count, first + groups - low))
-            flow.append(part["flow"][rows])
-            potential.append(part["potential"][rows])
-            begin += len(flow[-1])
-        rank += 1
-        part = _read(_part(path, rank), mark) if _part(path, rank).exists() else None
-    if begin < first + groups:
-        return None
-    return Checkpoint(
-        first,
-        np.concatenate(flow),
-        np.concatenate(potential),
-        newest["price"],
-        newest["lengths"],
-        float(newest["bound"]),
-        float(newest["weight"]),
-        int(newest["steps"]),
-    )
-
-
-def _part(path: Path, rank: int) -> Path:
-    return path if rank == 0 else path.with_name(f"{path.name}.{rank}")
-
-
-def _read(path: Path, mark: str) -> dict[str, Any]:
-    """Return the arrays of one file of a checkpoint; refuse those of another problem."""
+def _read(path: Path, program: str) -> dict[str, Any]:
+    """Return the arrays of a checkpoint file; refuse one of another program."""
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             if str(file["format"]) != FORMAT:
                 raise ValueError
-            theirs = str(file["mark"])
-            found = {name: file[name] for name in file.files} if theirs == mark else {}
+            same = str(file["mark"]) == program
+            found = {name: file[name] for name in file.files} if same else {}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         raise InputError(
             f"{path} is no checkpoint; expected one that checkpoint= wrote. Name another file, "
@@ -134,29 +115,29 @@ def _read(path: Path, mark: str) -> dict[str, Any]:
 
 
 class BestSoFar(ABC):
-    """The best flow and bound of a search so far, what is enough, and where checkpoints go."""
+    """The best flow and bound of a search so far, its target bound, and its checkpoint file."""
 
     turns: str
-    """What it counts: steps or sweeps."""
+    """The unit of `steps`: steps or sweeps."""
 
     best_flow: Floats
 
     def __init__(
-        self, program: FlowProgram, settings: SolveSettings, keeping: Keeping | None
+        self, program: FlowProgram, settings: SolveSettings, file: CheckpointFile | None
     ) -> None:
         self.program = program
         self.settings = settings
         self.team = settings.team
-        self.keeping, self.kept = keeping, now()
+        self.file, self.written = file, now()
         self.time, self.bound, self.enough = np.inf, 0.0, np.inf
         self.best_lengths = np.ones(program.graph.links)
         self.steps = 0
 
     def run(self) -> Status:
-        """Search until done; say how it ended."""
+        """Search until done; return how it ended."""
         status = self._run()
         if not status.done:
-            self._keep(now_or_never=True)
+            self._write_checkpoint(last=True)
         return status
 
     @abstractmethod
@@ -164,15 +145,15 @@ class BestSoFar(ABC):
 
     @abstractmethod
     def certify(self) -> None:
-        """Keep the present flows, made exact, if they are the best so far."""
+        """Make the current flows exact, and keep them if they are the best so far."""
 
     @abstractmethod
-    def _checkpoint(self, keeping: Keeping) -> Checkpoint:
-        """Return where the search is."""
+    def _checkpoint(self, first: int) -> Checkpoint:
+        """Return the state of the search; `first` is the first group of this rank."""
 
     @abstractmethod
     def _resume(self, found: Checkpoint) -> None:
-        """Go on where a checkpoint is."""
+        """Continue from a checkpoint."""
 
     @property
     def gap(self) -> float:
@@ -180,10 +161,10 @@ class BestSoFar(ABC):
         return self.time / self.bound - 1 if self.bound > 0 else np.inf
 
     def try_lengths(self, lengths: Floats) -> None:
-        """Keep lengths if they prove more than the best so far."""
+        """Keep lengths if their bound is the best so far."""
         bound = program_bound(self.program, lengths, self.team)
         if bound > self.bound:
-            # In this order: Ctrl-C in between must not leave a bound without its lengths.
+            # In this order: Ctrl-C in between must leave no bound without its lengths.
             self.best_lengths, self.bound = lengths, bound
 
     def best_entries(self) -> tuple[Ints, Ints, Floats]:
@@ -198,9 +179,9 @@ class BestSoFar(ABC):
         text = f"{self.steps} {self.turns}: certified gap {self.gap:.2e}"
         self.settings.report(ProgressMessage.of_gap(text, self.gap, self.settings.gap))
 
-    def _go_on(self) -> None:
-        """Go on where the last checkpoint is, if all ranks find one."""
-        found = None if self.keeping is None else self.keeping.read(len(self.program.weight))
+    def _read_checkpoint(self) -> None:
+        """Continue from the last checkpoint, if all ranks find one."""
+        found = None if self.file is None else self.file.read(len(self.program.weight))
         if self._sum(float(found is not None)) < self.team.size or found is None:
             return
         self._resume(found)
@@ -210,10 +191,10 @@ class BestSoFar(ABC):
             f"from a checkpoint after {self.steps} {self.turns}: bound {self.bound:g}"
         )
 
-    def _keep(self, now_or_never: bool = False) -> None:
-        """Write a checkpoint, if it is time to."""
-        due = now_or_never or now() - self.kept >= CHECKPOINT_SECONDS
-        if self.keeping is None or self._sum(float(due)) == 0.0:
+    def _write_checkpoint(self, last: bool = False) -> None:
+        """Write a checkpoint if one is due, or if it is the last."""
+        due = last or now() - self.written >= CHECKPOINT_SECONDS
+        if self.file is None or self._sum(float(due)) == 0.0:
             return
-        self.keeping.write(self._checkpoint(self.keeping))
-        self.kept = now()
+        self.file.write(self._checkpoint(self.file.first))
+        self.written = now()

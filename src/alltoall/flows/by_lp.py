@@ -36,20 +36,20 @@ from alltoall.lp.solve import solve_program, solvers_to_try
 from alltoall.settings import SolveSettings
 
 VARIABLE_BYTES = 750
-"""What a variable takes of memory until the program is solved: arrays, matrix, solver's copies."""
+"""Memory of a variable until the program is solved: arrays, matrix, solver's copies."""
 
 MOST_PROGRAM_BYTES = 4 << 30
 """Memory beyond which a program is refused rather than built."""
 
 VARIABLE_SECONDS = 2e-6
-"""What it takes to build and hand over a variable: a program that would come too late is not."""
+"""Seconds to build and pass on a variable: no program is begun that would miss the time limit."""
 
 SMALL_GAP = 1e-9
-"""The gap to which small programs are solved, whatever larger one is asked for."""
+"""The gap of small programs, even if a larger one is requested."""
 
 
 def plain_flow(problem: Problem, program: FlowProgram, method: str) -> Flow:
-    """Return the flow on shortest paths: optimal where there is little to choose, as on K_n."""
+    """Return the flow on shortest paths, which is optimal on topologies such as K_n."""
     program.require_memory()
     nothing = np.zeros((len(program.weight), problem.topology.links))
     volumes = exact_flows(problem.topology, program.groups, nothing)
@@ -61,20 +61,22 @@ def solve_by_lp(
 ) -> Flow:
     """Solve the program and return an exact flow with its certificate."""
     require_program_memory(program.graph, len(program.weight))
-    return polished(problem, program, plain_flow(problem, program, method), settings)
+    return polish(problem, program, plain_flow(problem, program, method), settings)
 
 
-def finished(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
-    """Return the flow if its program is not small or was stopped, else solved to the end."""
+def finish_small(
+    problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings
+) -> Flow:
+    """Return the flow if its program is large or was stopped, else solve it to the end."""
     stopped = flow.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
     small = program.variables < SMALL_SIZE and not stopped
-    return polished(problem, program, flow, settings) if small else flow
+    return polish(problem, program, flow, settings) if small else flow
 
 
-def polished(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
-    """Return the flow with what a linear program's solver, or one after the other, does better.
+def polish(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
+    """Improve the flow and its bound by solvers of linear programs, one after the other.
 
-    Where the time left is too short to build the program, it is the flow as it came.
+    Return the flow unchanged if too little time is left to build the program.
     """
     enough = min(settings.gap, SMALL_GAP) if program.variables < SMALL_SIZE else settings.gap
     if flow.gap <= enough:
@@ -86,20 +88,23 @@ def polished(problem: Problem, program: FlowProgram, flow: Flow, settings: Solve
     ended = LPStatus.STOPPED
     for solver in solvers_to_try(settings.solver, lp.size):
         result = solve_program(lp, solver, settings.lp_settings())
-        found = _flow_of(problem, program, result, flow.method)
-        # The proof of one may be better than that of the other whose flow is.
-        proof = max(flow.certificate, found.certificate, key=lambda each: each.bound)
-        flow = replace(min(found, flow, key=lambda each: each.time), certificate=proof)
+        found = _exact_flow(problem, program, result, flow.method)
+        # The better flow and the better bound may come from different solvers.
+        proof = max(flow.certificate, found.certificate, key=lambda proof: proof.bound)
+        flow = replace(min(found, flow, key=lambda flow: flow.time), certificate=proof)
         ended = result.status
         if flow.gap <= enough or ended in ENDED:
             break
     return with_status(flow, ENDED.get(ended, Status.GAP_NOT_REACHED), settings)
 
 
-def _flow_of(problem: Problem, program: FlowProgram, result: LPResult, method: str) -> Flow:
-    """Return the exact flow of a solver's answer, with the certificate of its duals."""
-    certificate = certify_program(program, _duals(program, result))
-    return flow_from_volumes(problem, program, _feasible(program, result), certificate, method)
+def _exact_flow(problem: Problem, program: FlowProgram, result: LPResult, method: str) -> Flow:
+    """Return a solver's flow made exact, or shortest paths without one, and its certificate."""
+    shape, duals = (len(program.weight), program.graph.links), result.row_dual
+    answer = np.zeros(shape) if result.x is None else result.x[:-1].reshape(shape)
+    volumes = exact_flows(program.graph, program.groups, answer)
+    lengths = [] if duals is None else [program.link_lengths(-duals[-program.classes :])]
+    return flow_from_volumes(problem, program, volumes, certify_program(program, lengths), method)
 
 
 def require_program_memory(graph: Topology, groups: int) -> None:
@@ -115,18 +120,17 @@ def require_program_memory(graph: Topology, groups: int) -> None:
 
 
 ENDED = {LPStatus.TIME_LIMIT: Status.TIME_LIMIT, LPStatus.INTERRUPTED: Status.INTERRUPTED}
-"""How a solve ended that did not reach its gap, by how its program did."""
+"""The status of a solve that missed its gap, by the status of its program."""
 
 
 def flow_from_volumes(
     problem: Problem, program: FlowProgram, volumes: Floats, certificate: Certificate, method: str
 ) -> Flow:
-    """Scale exact volumes to the largest rate at which they fit the capacities."""
+    """Scale exact volumes to the largest feasible rate."""
     group, link = np.nonzero(volumes)
     start = np.searchsorted(group, np.arange(len(program.weight) + 1))
-    return flow_from_entries(
-        problem, program, (start, link, volumes[group, link]), certificate, method
-    )
+    entries = (start, link, volumes[group, link])
+    return flow_from_entries(problem, program, entries, certificate, method)
 
 
 def flow_from_entries(
@@ -136,7 +140,7 @@ def flow_from_entries(
     certificate: Certificate,
     method: str,
 ) -> Flow:
-    """Scale exact volumes, as (start, link, volume) by group, to the largest rate that fits."""
+    """Scale exact volumes, as (start, link, volume) by group, to the largest feasible rate."""
     start, link, volume = entries
     weight = np.repeat(program.weight, np.diff(start))
     load: Floats = np.bincount(link, weight * volume, problem.topology.links).astype(np.float64)
@@ -155,21 +159,8 @@ def flow_from_entries(
 
 
 def with_status(flow: Flow, otherwise: Status, settings: SolveSettings) -> Flow:
-    """Say how the solve ended: by the certified gap, whatever the solver believes."""
+    """Set the status by the certified gap, not by the status of the solver."""
     return replace(flow, status=Status.of_gap(flow.gap, settings.gap, otherwise))
-
-
-def _feasible(program: FlowProgram, result: LPResult) -> Floats:
-    """Return exact volumes: the solver's, repaired; shortest paths if it has none to show."""
-    shape = (len(program.weight), program.graph.links)
-    answer = np.zeros(shape) if result.x is None else result.x[:-1].reshape(shape)
-    return exact_flows(program.graph, program.groups, answer)
-
-
-def _duals(program: FlowProgram, result: LPResult) -> list[Floats]:
-    if result.row_dual is None:
-        return []
-    return [program.link_lengths(-result.row_dual[-program.classes :])]
 
 
 def all_variables(topology: Topology, groups: Groups) -> tuple[Ints, Ints]:
@@ -183,7 +174,7 @@ def conservation(
 ) -> tuple[Entries, Floats]:
     """Return B and the right-hand side of B x = wanted: one row per group and node it touches.
 
-    +1 where a link enters a node, -1 where it leaves; the row of a group's source is left out.
+    Entries are +1 where a link enters a node, -1 where it leaves; sources have no row.
     """
     keys = np.concatenate(
         (group * topology.nodes + topology.head[link], group * topology.nodes + topology.tail[link])
@@ -197,15 +188,8 @@ def conservation(
 
 
 def link_sums(link: Ints) -> Entries:
-    """Return the rows that add up all groups' flow on each link."""
+    """Return the rows of link loads: the sum of all groups' flow on each link."""
     return Entries(np.ones(len(link)), link, np.arange(len(link)))
-
-
-def class_sums(program: FlowProgram, group: Ints, link: Ints) -> Entries:
-    """Return the rows that add up, for each class of links, all flow that counts in it."""
-    row = program.link_class[link]
-    column = np.flatnonzero(row < program.classes)
-    return Entries(program.weight[group[column]], row[column], column)
 
 
 def linear_program(program: FlowProgram, group: Ints, link: Ints) -> LinearProgram:
@@ -215,15 +199,18 @@ def linear_program(program: FlowProgram, group: Ints, link: Ints) -> LinearProgr
     """
     balance, wanted = conservation(program.graph, program.groups, group, link)
     rows, budgets = len(wanted) + program.classes, int(program.budget.max()) + 1
-    room = program.class_size * program.class_capacity
-    time = Entries(-room, np.arange(program.classes), program.budget)
+    row = program.link_class[link]
+    column = np.flatnonzero(row < program.classes)
+    load = Entries(program.weight[group[column]], row[column], column)
+    width = program.class_size * program.class_capacity
+    time = Entries(-width, np.arange(program.classes), program.budget)
     return LinearProgram(
         cost=np.concatenate((np.zeros(len(link)), np.ones(budgets))),
         matrix=sparse_matrix(
             (rows, len(link) + budgets),
             balance,
-            class_sums(program, group, link).moved(rows=len(wanted)),
-            time.moved(len(wanted), len(link)),
+            load.shift(rows=len(wanted)),
+            time.shift(len(wanted), len(link)),
         ),
         row_lower=np.concatenate((wanted, np.full(program.classes, -np.inf))),
         row_upper=np.concatenate((wanted, np.zeros(program.classes))),

@@ -1,4 +1,4 @@
-"""The child programs: from one source's flow to one flow per destination.
+"""The child programs: from the flow of a source to a flow per destination.
 
 For source s with master flow f' (exact and acyclic after post-processing), over flows x[d, l]:
 
@@ -39,7 +39,7 @@ from alltoall.settings import SolveSettings
 
 @dataclass(frozen=True, eq=False)
 class Child:
-    """One source's problem, on a topology of only the links that its master flow uses.
+    """The problem of one source, on a topology of the links that its master flow uses.
 
     `link[l]` is the index, in the whole topology, of the link l of `used`.
     """
@@ -52,7 +52,7 @@ class Child:
 
     @property
     def destinations(self) -> Ints:
-        """The nodes that receive anything from this source."""
+        """The nodes with a demand from this source."""
         return np.flatnonzero(self.wanted).astype(np.int64)
 
 
@@ -62,13 +62,18 @@ def split_by_programs(master: Flow, settings: SolveSettings) -> Flow:
     Raise TimeoutError if the time limit comes first.
     """
     master = expand(master)
-    pair_source, pair_destination = master.problem.demand.pairs()
-    destinations = np.bincount(pair_source, minlength=len(master.problem.topology.terminals))
+    pairs = master.problem.demand.pairs()
+    terminals = len(master.problem.topology.terminals)
+    destinations = np.bincount(pairs[0], minlength=terminals)
     entries = int(np.diff(master.start) @ destinations[master.source])
     local = Local.PROCESSES if entries >= sizes.CHILD_WORK else Local.ONE_BY_ONE
     children = _children(master, settings.solver)
     flows = list(run_all(solve_child, children, master.groups, settings, local, "children"))
-    return _together(master, flows, pair_source, pair_destination)
+    node, link, amount = (np.concatenate(part) for part in zip(*flows, strict=True))
+    source = np.repeat(master.source, [len(each) for each, _, _ in flows])
+    keys = source * terminals + master.problem.topology.position[node]
+    start = np.append(np.searchsorted(keys, pairs[0] * terminals + pairs[1]), len(keys))
+    return commodity_flow(master, *pairs, start, link, amount)
 
 
 def _children(master: Flow, solver: str) -> Iterator[Child]:
@@ -81,31 +86,8 @@ def _children(master: Flow, solver: str) -> Iterator[Child]:
         yield child_of(topology, int(topology.terminals[source]), wanted, volume, solver)
 
 
-def _together(
-    master: Flow,
-    flows: list[tuple[Ints, Ints, Floats]],
-    pair_source: Ints,
-    pair_destination: Ints,
-) -> Flow:
-    """Put the children's flows together."""
-    topology = master.problem.topology
-    terminals = len(topology.terminals)
-    source = np.repeat(master.source, [len(link) for _, link, _ in flows])
-    destination = topology.position[np.concatenate([node for node, _, _ in flows])]
-    keys = source * terminals + destination
-    wanted = pair_source * terminals + pair_destination
-    return commodity_flow(
-        master,
-        pair_source,
-        pair_destination,
-        np.append(np.searchsorted(keys, wanted), len(keys)),
-        np.concatenate([link for _, link, _ in flows]),
-        np.concatenate([amount for _, _, amount in flows]),
-    )
-
-
 def child_of(topology: Topology, start: int, wanted: Floats, volume: Floats, solver: str) -> Child:
-    """Cut one source's child problem out of its exact master flow."""
+    """Return the child problem of a source, from its exact master flow."""
     link = np.flatnonzero(volume).astype(np.int64)
     used = Topology(
         name=f"master flow of node {start}",
@@ -119,9 +101,12 @@ def child_of(topology: Topology, start: int, wanted: Floats, volume: Floats, sol
 
 
 def solve_child(child: Child) -> tuple[Ints, Ints, Floats]:
-    """Solve one child program; return destination node, link and amount of every positive flow."""
+    """Solve a child program; return destination node, link and amount of every positive flow."""
     destinations = child.destinations
-    groups = _groups(child)
+    start = np.full(len(destinations), child.start, dtype=np.int64)
+    wanted = np.zeros((len(destinations), child.used.nodes))
+    wanted[np.arange(len(destinations)), destinations] = child.wanted[destinations]
+    groups = Groups(source=start, destination=destinations, start=start, wanted=wanted)
     row, link = _variables(child)
     result = solve_program(_program(child, groups, row, link), child.solver, LPSettings(threads=1))
     approximate = np.zeros((len(destinations), child.used.links))
@@ -132,24 +117,13 @@ def solve_child(child: Child) -> tuple[Ints, Ints, Floats]:
     return destinations[row], child.link[link], flows[row, link]
 
 
-def _groups(child: Child) -> Groups:
-    """Return one group per destination."""
-    destinations = child.destinations
-    rows = np.arange(len(destinations))
-    wanted = np.zeros((len(destinations), child.used.nodes))
-    wanted[rows, destinations] = child.wanted[destinations]
-    start = np.full(len(destinations), child.start, dtype=np.int64)
-    return Groups(source=start, destination=destinations, start=start, wanted=wanted)
-
-
 def _variables(child: Child) -> tuple[Ints, Ints]:
-    """Return, by destination, the row of `destinations` and the link of every variable."""
+    """Return the row of `destinations` and the link of every variable, by destination."""
     leads = np.eye(child.used.nodes, dtype=np.bool_)  # leads[v, d]: used links lead from v to d
-    while True:
-        before = int(leads.sum())
+    before = -1
+    while (pairs := int(leads.sum())) > before:
+        before = pairs
         np.logical_or.at(leads, child.used.tail, leads[child.used.head])
-        if int(leads.sum()) == before:
-            break
     row, link = np.nonzero(leads[child.used.head][:, child.destinations].T)
     return row.astype(np.int64), link.astype(np.int64)
 
@@ -161,7 +135,7 @@ def _program(child: Child, groups: Groups, row: Ints, link: Ints) -> LinearProgr
     return LinearProgram(
         cost=np.ones(len(link)),
         matrix=sparse_matrix(
-            (links + len(wanted), len(link)), link_sums(link), balance.moved(rows=links)
+            (links + len(wanted), len(link)), link_sums(link), balance.shift(rows=links)
         ),
         row_lower=np.concatenate((np.full(links, -np.inf), wanted)),
         row_upper=np.concatenate((child.used.capacity, wanted)),

@@ -1,13 +1,13 @@
-"""From flows to the paths and commodities that they are made of, without a linear program.
+"""Decompose flows into paths or commodities, without a linear program.
 
-After post-processing the flow of a source conserves exactly, and every way to take it apart into
-paths is optimal: no link carries more than it did. `paths.widest` takes apart a block of groups;
-here the groups of a flow go into blocks of bounded size, which are worked on independently, on
-threads or on a cluster. How many of those there are changes neither the blocks nor the result.
+After post-processing the flow of a source conserves exactly, and every decomposition into paths is
+optimal: no link carries more than before. `paths.widest` decomposes a block of groups; blocks of
+bounded size run independently, on threads or on a cluster. The number of workers changes neither
+the blocks nor the result.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -35,18 +35,16 @@ Result = TypeVar("Result")
 def widest_paths(flow: Flow, settings: SolveSettings) -> tuple[Paths, Floats]:
     """Return the widest paths of a flow, by group, and their widths as volumes.
 
-    A flow per source, as `grouped` gives, is taken apart for all its destinations at once. The
-    widths of a pair add up to its demand. Raise TimeoutError if the time limit comes first.
+    The flow of a source is decomposed for all its destinations at once. The widths of a pair add up
+    to its demand. Raise TimeoutError if the time limit comes first.
     """
     flow = expand(flow)
-    pairs = _pairs(flow)
-    cuts = _cuts(flow.start + pairs.first)
-    parts = list(_for_blocks(split, flow, pairs, cuts, settings))
+    parts = list(_for_blocks(split, _whole(flow), flow.time, settings))
     return Paths.join([paths for paths, _, _ in parts]), np.concatenate([part[1] for part in parts])
 
 
 def of_sources(flow: Flow, sources: Ints) -> Flow:
-    """Return what some sources send of a flow that has groups for all of them."""
+    """Return the part of a flow that starts at some sources."""
     groups = np.flatnonzero(np.isin(flow.source, sources))
     count = np.diff(flow.start)[groups]
     entries = np.repeat(flow.start[groups], count) + inner_index(count)
@@ -65,7 +63,7 @@ def paths_on_graph(
 ) -> tuple[Paths, Floats]:
     """Return the widest paths of exact volumes [groups, links of any graph], and their widths.
 
-    What groups send to terminal t ends at node `ends[t]` of the graph.
+    Flow to terminal t ends at node `ends[t]` of the graph.
     """
     group, link = np.nonzero(volumes)
     wants, destination = np.nonzero(groups.wanted[:, ends])
@@ -103,28 +101,24 @@ def paths_of_volumes(
 
 
 def per_commodity(flow: Flow, settings: SolveSettings) -> Flow:
-    """Return a flow per source as one per commodity, at the largest rate at which it fits.
+    """Return a flow per source as one per commodity, at the largest feasible rate.
 
     Raise TimeoutError if the time limit comes first.
     """
     flow = expand(flow)
-    pairs = _pairs(flow)
-    cuts = _cuts(flow.start + pairs.first)
-    parts = list(_for_blocks(commodities, flow, pairs, cuts, settings))
-    return commodity_flow(
-        flow,
-        flow.source[pairs.group],
-        pairs.destination,
-        starts_of(np.concatenate([np.diff(part[0]) for part in parts])),
-        np.concatenate([part[1] for part in parts]),
-        np.concatenate([part[2] for part in parts]),
-    )
+    whole = _whole(flow)
+    parts = zip(*_for_blocks(commodities, whole, flow.time, settings), strict=True)
+    starts, links, volumes = map(list, parts)
+    start = starts_of(np.concatenate([np.diff(each) for each in starts]))
+    source = np.repeat(whole.source, np.diff(whole.pairs))
+    entries = start, np.concatenate(links), np.concatenate(volumes)
+    return commodity_flow(flow, source, whole.destination, *entries)
 
 
 def commodity_flow(
     flow: Flow, source: Ints, destination: Ints, start: Ints, link: Ints, volume: Floats
 ) -> Flow:
-    """Return a flow with these volumes per commodity, at the largest rate at which they fit."""
+    """Return a flow with these volumes per commodity, at the largest feasible rate."""
     topology = flow.problem.topology
     time = float((np.bincount(link, volume, topology.links) / topology.capacity).max())
     return replace(
@@ -139,65 +133,57 @@ def commodity_flow(
 
 
 def commodities(block: FlowBlock) -> Csr:
-    """Return the flow of each pair of a block: where its links begin, the links, the volumes."""
+    """Return the flow of each pair of a block, in compressed rows: (start, link, volume)."""
     paths, width, pair = split(block)
     return core.merge_paths(len(block.end), pair, width, paths.start, paths.link)
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """What the groups of a flow are to deliver; the pairs of group g are first[g]:first[g + 1]."""
-
-    group: Ints
-    destination: Ints
-    demand: Floats
-    first: Ints
-
-
-def _pairs(flow: Flow) -> _Pairs:
-    """Return all pairs, by group."""
+def _whole(flow: Flow) -> FlowBlock:
+    """Return all groups of a flow as one block, with amounts instead of volumes."""
+    topology = flow.problem.topology
     if flow.destination is None:
         group, destination = np.nonzero(flow.problem.demand.rows(flow.source))
     else:
         group, destination = np.arange(flow.groups), flow.destination
-    demand = flow.problem.demand.of(flow.source[group], destination)
-    return _Pairs(group, destination, demand, np.searchsorted(group, np.arange(flow.groups + 1)))
-
-
-def _cuts(size: Ints) -> Ints:
-    """Return the groups at which blocks begin, and the end; `size` is what lies before a group."""
-    block = size[:-1] // BLOCK_ENTRIES
-    return np.concatenate(([0], 1 + np.flatnonzero(np.diff(block)), [len(block)]))
-
-
-def _for_blocks(
-    function: Callable[[FlowBlock], Result],
-    flow: Flow,
-    pairs: _Pairs,
-    cuts: Ints,
-    settings: SolveSettings,
-) -> Iterator[Result]:
-    """Yield the results of a function of all blocks of a flow, in order."""
-    blocks = (_block(flow, pairs, int(low), int(high)) for low, high in pairwise(cuts))
-    return run_all(function, blocks, len(cuts) - 1, settings, Local.THREADS, "blocks of sources")
-
-
-def _block(flow: Flow, pairs: _Pairs, low: int, high: int) -> FlowBlock:
-    """Return the groups low:high of a flow, with volumes for amounts."""
-    topology = flow.problem.topology
-    entries = slice(flow.start[low], flow.start[high])
-    wanted = slice(pairs.first[low], pairs.first[high])
     return FlowBlock(
         nodes=topology.nodes,
         tail=topology.tail,
         head=topology.head,
-        source=flow.source[low:high],
-        begin=topology.terminals[flow.source[low:high]],
-        start=flow.start[low : high + 1] - flow.start[low],
-        link=flow.link[entries],
-        amount=flow.amount[entries] * flow.time,
-        pairs=pairs.first[low : high + 1] - pairs.first[low],
-        destination=pairs.destination[wanted],
-        end=topology.terminals[pairs.destination[wanted]],
-        demand=pairs.demand[wanted],
+        source=flow.source,
+        begin=topology.terminals[flow.source],
+        start=flow.start,
+        link=flow.link,
+        amount=flow.amount,
+        pairs=np.searchsorted(group, np.arange(flow.groups + 1)),
+        destination=destination,
+        end=topology.terminals[destination],
+        demand=flow.problem.demand.of(flow.source[group], destination),
+    )
+
+
+def _for_blocks(
+    function: Callable[[FlowBlock], Result], whole: FlowBlock, time: float, settings: SolveSettings
+) -> Iterator[Result]:
+    """Yield the results of a function for all blocks of a flow, in order."""
+    block = (whole.start + whole.pairs)[:-1] // BLOCK_ENTRIES
+    cuts = [0, *(1 + np.flatnonzero(np.diff(block))).tolist(), len(block)]
+    blocks = (_part(whole, time, low, high) for low, high in pairwise(cuts))
+    return run_all(function, blocks, len(cuts) - 1, settings, Local.THREADS, "blocks of sources")
+
+
+def _part(whole: FlowBlock, time: float, low: int, high: int) -> FlowBlock:
+    """Return the groups low:high of a flow, with volumes instead of amounts."""
+    entries = slice(whole.start[low], whole.start[high])
+    wanted = slice(whole.pairs[low], whole.pairs[high])
+    return replace(
+        whole,
+        source=whole.source[low:high],
+        begin=whole.begin[low:high],
+        start=whole.start[low : high + 1] - whole.start[low],
+        link=whole.link[entries],
+        amount=whole.amount[entries] * time,
+        pairs=whole.pairs[low : high + 1] - whole.pairs[low],
+        destination=whole.destination[wanted],
+        end=whole.end[wanted],
+        demand=whole.demand[wanted],
     )

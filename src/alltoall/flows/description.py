@@ -1,6 +1,7 @@
-"""What tells topologies apart: sizes, distances, symmetry, and the bounds that need no solver."""
+"""`Description` of a topology: sizes, distances, symmetry, and bounds that need no solver."""
 
 import math
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,22 +11,20 @@ from alltoall.flows.symmetry.automorphisms import count_automorphisms
 from alltoall.ir.answer import GIGA
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.problem import Problem
-from alltoall.ir.topology import Topology
 from alltoall.topologies.properties import diameter, girth, mean_distance
 
 MAX_COUNT = 10**300
-"""Automorphisms are counted in full below this, and by their logarithm from here on."""
+"""Larger numbers of automorphisms are given by their logarithm only."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """The numbers that tell topologies apart.
+    """The numbers that distinguish topologies.
 
     Degrees and capacities are the least and the largest; `girth` is None without a cycle;
-    `diameter` and `mean_distance` are None where a terminal has no path to another; `automorphisms`
-    is None where only their logarithm can be told, `names` where nodes are called by their numbers,
-    `link_rates`, in bytes per second, where capacities have no unit. `bounds` are lower bounds on
-    the all-to-all time, by what proves them.
+    `diameter` and `mean_distance` are None if a terminal has no path to another; `automorphisms` is
+    None if only their logarithm is known, `names` if nodes have none, `link_rates`, in bytes per
+    second, if capacities have no unit. `bounds` are lower bounds on the all-to-all time by name.
     """
 
     topology: str
@@ -48,21 +47,26 @@ class Description:
 
     def summary(self) -> dict[str, Any]:
         """Return everything as plain values; names and rates of links only if there are any."""
-        found = {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in asdict(self).items()
-        }
+        values = asdict(self).items()
+        found = {key: list(value) if isinstance(value, tuple) else value for key, value in values}
         if self.names is None:
             del found["names"]
         rates = found.pop("link_rates")
-        return found if rates is None else found | {"link_GBps": [each / GIGA for each in rates]}
+        return found if rates is None else found | {"link_GBps": [rate / GIGA for rate in rates]}
 
 
 def describe_problem(problem: Problem) -> Description:
-    """Return the numbers that tell a topology apart, and the bounds that a demand has on it."""
+    """Return the description of a topology, with the bounds for a demand."""
     topology = problem.topology
     symmetries = count_automorphisms(topology)
-    longest, mean = _distances(topology)
+    longest: int | None = None
+    mean: float | None = None
+    with suppress(TopologyError):  # Terminals may not reach each other.
+        longest, mean = diameter(topology), mean_distance(topology)
+    rates: tuple[float, float] | None = None
+    if topology.bytes_per_second is not None:
+        every = Fabric(topology, topology.bytes_per_second).link_rates
+        rates = float(every.min()), float(every.max())
     return Description(
         topology=topology.name,
         nodes=topology.nodes,
@@ -80,37 +84,16 @@ def describe_problem(problem: Problem) -> Description:
         bounds=_bounds(problem),
         notes=topology.notes,
         names=topology.names,
-        link_rates=_link_rates(topology),
+        link_rates=rates,
     )
 
 
-def _distances(topology: Topology) -> tuple[int, float] | tuple[None, None]:
-    """Return the diameter and the mean distance, if terminals all reach each other."""
-    try:
-        return diameter(topology), mean_distance(topology)
-    except TopologyError:
-        return None, None
-
-
-def _link_rates(topology: Topology) -> tuple[float, float] | None:
-    """Return the least and the largest rate of a link, if capacities have a unit."""
-    if topology.bytes_per_second is None:
-        return None
-    rates = Fabric(topology, topology.bytes_per_second).link_rates
-    return float(rates.min()), float(rates.max())
-
-
 def _bounds(problem: Problem) -> dict[str, float]:
-    """Return the bounds that hold for this problem; `regular` only for the uniform one."""
-    topology = problem.topology
+    """Return the bounds by name; `regular` only for the uniform demand on regular topologies."""
+    topology, degree = problem.topology, problem.topology.out_degree
     bounds = {"distance": distance_bound(problem), "cut": cut_bound(problem).bound}
-    if problem.demand.uniform and _regular(topology):
-        bound = float(regular_bound(topology.nodes, int(topology.out_degree[0])))
+    regular = degree.min() == degree.max() and len(topology.terminals) == topology.nodes > 1
+    if problem.demand.uniform and regular:
+        bound = float(regular_bound(topology.nodes, int(degree[0])))
         bounds["regular"] = bound / float(topology.capacity.max())
     return bounds
-
-
-def _regular(topology: Topology) -> bool:
-    """Whether all nodes are terminals with as many links out."""
-    same = topology.out_degree.min() == topology.out_degree.max()
-    return bool(same) and len(topology.terminals) == topology.nodes > 1

@@ -1,11 +1,11 @@
-"""The search of the first-order method: steps, restarts and checks (`flows.first_order`)."""
+"""Primal-dual steps, restarts and checks of the first-order method (`flows.first_order`)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from alltoall import core
-from alltoall.flows.best_so_far import BestSoFar, Checkpoint, Keeping
+from alltoall.flows.best_so_far import BestSoFar, Checkpoint, CheckpointFile
 from alltoall.flows.guess import (
     Guess,
     exact_load,
@@ -25,21 +25,19 @@ from alltoall.settings import SolveSettings
 
 @dataclass(frozen=True)
 class StepParams:
-    """Parameters of primal-dual steps.
+    """Parameters of primal-dual steps, measured by benchmarks/scale.py.
 
-    Step sizes are what the condition allows times `margin`, for rounding. `potentials_share` of it
-    goes to the potentials, and prices have the rest. Steps of flows are smaller by
-    `warm_step_share` after a guess, whose flows are nearer than its prices. Restart when a move is
-    `restart_sufficient` of the first one, `restart_necessary` and rising, or after
-    `restart_longest` of all steps. Loads are checked after every `steps_between_checks`, and later
-    an eighth of all. Flows are made exact when they look good, and whenever there are
-    `certifying_growth` times more steps; where a bound may be enough, not before `steps_for_bound`.
-    `most_steps` end the search, `most_small_steps` that of a program which solvers of linear
-    programs finish at once. `batch_variables` are stepped, in at most `most_batch_steps`, between
-    two looks at the clock.
+    The potentials have `potentials_share` of the step condition, and prices the rest. Steps of
+    flows are smaller by `warm_step_share` after a guess, whose flows are nearer than its prices
+    (benchmarks/resolve.py). Restart when a move is `restart_sufficient` of the first one,
+    `restart_necessary` and rising, or after `restart_longest` of all steps, as in PDLP. Check loads
+    after every `steps_between_checks`, and later an eighth of all. Make flows exact when they look
+    good, and after `certifying_growth` times as many steps; if a bound is enough, not before
+    `steps_for_bound`. End after `most_steps`, or `most_small_steps` of a program that solvers of
+    linear programs finish at once. Step `batch_variables`, in at most `most_batch_steps`, between
+    two checks of the clock.
     """
 
-    margin: float = 0.998
     potentials_share: float = 0.9
     warm_step_share: float = 0.3
     restart_sufficient: float = 0.2
@@ -55,7 +53,7 @@ class StepParams:
 
 
 STEP_DEFAULTS = StepParams()
-"""What steps are taken by unless told otherwise."""
+"""The default parameters."""
 
 
 class Search(BestSoFar):
@@ -68,9 +66,9 @@ class Search(BestSoFar):
         program: FlowProgram,
         settings: SolveSettings,
         guess: Guess | None,
-        keeping: Keeping | None = None,
+        file: CheckpointFile | None = None,
     ) -> None:
-        super().__init__(program, settings, keeping)
+        super().__init__(program, settings, file)
         self.params = STEP_DEFAULTS
         warm = guess is not None
         total = program.groups.wanted.sum(axis=1)
@@ -88,14 +86,14 @@ class Search(BestSoFar):
         self.iterates = self._start(flow, potential, price)
         self.trial = np.zeros((len(program.weight), program.graph.links))
         self.best_flow = np.zeros_like(self.trial)
-        self._go_on()
+        self._read_checkpoint()
 
     def _time(self, load: Floats) -> float:
-        """Return the time of loads, each the sum of this rank's flows on a link."""
+        """Return the time of link loads, summed over all ranks."""
         return float(self.program.durations(self.team.total(load)).sum())
 
     def _start(self, flow: Floats, potential: Floats, price: Floats) -> core.PrimalDual:
-        """Return the iterates at given flows, potentials and prices, with no steps taken."""
+        """Return the first iterates: flows, potentials and prices."""
         program, groups = self.program, self.program.groups
         budgets = np.arange(int(program.budget.max()) + 2)
         iterates = core.PrimalDual(
@@ -115,32 +113,30 @@ class Search(BestSoFar):
         return iterates
 
     def _resume(self, found: Checkpoint) -> None:
-        """Go on with the iterates and the weight of a checkpoint."""
         self.weight = found.weight
         self.iterates = self._start(found.flow, found.potential, found.price)
 
-    def _checkpoint(self, keeping: Keeping) -> Checkpoint:
-        """Return the iterates, the weight and the best proof."""
+    def _checkpoint(self, first: int) -> Checkpoint:
         groups, graph = len(self.program.weight), self.program.graph
         flow, potential = np.empty((groups, graph.links)), np.empty((groups, graph.nodes))
         self.iterates.write_flows(flow)
         self.iterates.write_potentials(potential)
         state = flow, potential, self.iterates.price, self.best_lengths, self.bound
-        return Checkpoint(keeping.first, *state, self.weight, self.steps)
+        return Checkpoint(first, *state, self.weight, self.steps)
 
     def _step_sizes(self) -> tuple[Floats, Floats, Floats]:
-        """Return step sizes of flows, potentials and prices, by the weight of flows."""
+        """Return step sizes of flows, potentials and prices, by the primal weight."""
         program, graph, share = self.program, self.program.graph, self.params.potentials_share
-        flow = self.params.margin * self.weight * self.useful
+        flow = self.weight * self.useful
         near = np.bincount(graph.tail, flow, graph.nodes)
         near += np.bincount(graph.head, flow, graph.nodes)
-        near[near == 0] = 1.0  # what no link touches wants nothing
+        near[near == 0] = 1.0  # isolated nodes
         total = self._sum(float(self.share.sum()))
         size = np.bincount(program.link_class, flow, program.classes)[: program.classes]
         return flow, share / (2 * near), (1 - share) / (size / program.class_size * total)
 
     def _natural_weight(self, flow: Floats, potential: Floats, price: Floats) -> float:
-        """Return the weight that makes flows and lengths as far from zero as each other."""
+        """Return the primal weight that gives flows and lengths equal norms."""
         self.weight = 1.0
         of_flow, of_potential, of_price = self._step_sizes()
         flows = self._sum(float((self.share @ flow**2) @ (1 / of_flow)))
@@ -152,7 +148,7 @@ class Search(BestSoFar):
         """Step, restart and check until done."""
         params, since, begun = self.params, 0, self.steps
         first_move, last_move = 0.0, np.inf
-        eager = np.isinf(self.enough)  # A flow is asked for, and a bound alone is never enough.
+        eager = np.isinf(self.enough)  # A flow is wanted, not only a bound.
         next_certified = 0.0 if eager else float(begun + params.steps_for_bound)
         next_check = begun + params.steps_between_checks
         variables = int(self._sum(self.program.variables))
@@ -174,7 +170,7 @@ class Search(BestSoFar):
                     return Status.WITHIN_GAP
                 if late:
                     return Status.TIME_LIMIT
-                self._keep()
+                self._write_checkpoint()
                 next_check = self.steps + max(params.steps_between_checks, self.steps // 8)
             slower = move > last_move and move <= params.restart_necessary * first_move
             long = since >= max(64, params.restart_longest * self.steps)
@@ -185,10 +181,10 @@ class Search(BestSoFar):
         return Status.GAP_NOT_REACHED
 
     def _run_steps(self, since: int, count: int) -> float:
-        """Take reflected Halpern steps, `since` of them after the anchor; return the last move.
+        """Take reflected Halpern steps, `since` steps after the anchor; return the last move.
 
         With T the primal-dual step, z becomes a (2 T(z) - z) + (1 - a) anchor with
-        a = (k + 1) / (k + 2). All ranks of a team have the same prices; they need the sum of loads.
+        a = (k + 1) / (k + 2). The ranks of a team share prices, by the sum of their loads.
         """
         moved = 0.0
         for step in range(since, since + count):
@@ -198,9 +194,9 @@ class Search(BestSoFar):
         return float(np.sqrt(moved))
 
     def _promising(self) -> bool:
-        """Raise the bound by the present prices; say whether the flows' loads are within the gap.
+        """Raise the bound by the current prices; return whether the loads are within the gap.
 
-        The loads count what is still to be delivered as if it were free, so they are no proof.
+        Undelivered flow adds no load, so this is no proof.
         """
         self.try_lengths(self.program.link_lengths(np.maximum(self.iterates.price, 0.0)))
         self.iterates.write_flows(self.trial)
@@ -208,7 +204,7 @@ class Search(BestSoFar):
         return self._time(load) <= self.bound * (1 + self.settings.gap)
 
     def certify(self) -> None:
-        """Make the present flows exact, and keep them if they are the best so far."""
+        """Make the current flows exact, and keep them if they are the best so far."""
         trial = self.trial
         self.iterates.write_flows(trial)
         trial *= self.scale[:, None]

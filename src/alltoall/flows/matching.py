@@ -1,10 +1,10 @@
-"""Which nodes and links of a network are those of another, of which it is what is left.
+"""Match the nodes and links of a degraded network to the original.
 
-Nodes that are removed leave the order of the others as it is, so node v of what is left was node
-v + s, where the shift s grows with v up to the number of nodes that are gone. A shift is possible
-if every link of the node was a link before, for some possible shift of its other end; what is not
-possible is struck out until nothing changes, and where several are left, each is tried in turn.
-Networks that are not part of one another are matched as well as some trying goes.
+Removed nodes keep the order of the others, so node v of the degraded network was node v + s, where
+the shift s grows with v up to the number of removed nodes. A shift is possible if every link of the
+node was a link before, for some possible shift of its other end; impossible shifts are struck out
+until nothing changes, and if several remain, each is tried in turn. Networks that are not part of
+one another are matched by local search.
 """
 
 import numpy as np
@@ -15,26 +15,26 @@ from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.topology import Topology
 
 NOWHERE = -1
-"""In place of a node or link that the last problem did not have."""
+"""The match of a new node or link."""
 
 MOST_LOOKUPS = 1_000_000_000
-"""Links looked up, at most, to find out which nodes are gone."""
+"""The most link lookups of the local search."""
 
 LEAST_LEFT = 0.5
-"""The share of the links that is left of a network, at least, for it to be the same."""
+"""The least share of links that the same network keeps."""
 
 MOST_SHIFTS = 50_000_000
-"""Pairs of shifts of the ends of all links, at most, that are struck out together."""
+"""The most pairs of shifts of the ends of all links."""
 
 MOST_TRIES = 200
-"""How often a shift is tried where several are left."""
+"""The most tries if several shifts remain."""
 
 Shifts = NDArray[np.bool_]
 """Whether each node may be shifted by each number."""
 
 
 def require_same_network(old: Topology, new: Topology) -> None:
-    """Raise unless one network is what is left of the other, and much; capacities may differ."""
+    """Raise unless one network is a large part of the other; capacities may differ."""
     node = matching_nodes(old, new)
     shared = int((matching_links(old, new, node) != NOWHERE).sum())
     if shared < max(min(old.links, new.links), LEAST_LEFT * max(old.links, new.links)):
@@ -47,25 +47,26 @@ def require_same_network(old: Topology, new: Topology) -> None:
 
 
 def matching_nodes(old: Topology, new: Topology) -> Ints:
-    """Return for each node of `new` the node of `old` that it was, or NOWHERE."""
+    """Return the node of `old` for each node of `new`, or NOWHERE."""
     gone = old.nodes - new.nodes
     every = np.arange(new.nodes, dtype=np.int64)
     if gone == 0:
         return every
+    large, small = (old, new) if gone > 0 else (new, old)
     few = (abs(gone) + 1) ** 2 * min(old.links, new.links) <= MOST_SHIFTS
-    if gone < 0:  # They are back.
-        shift = _shifts(new, old, -gone) if few else None
+    shift = _find_shifts(large, small, abs(gone)) if few else None
+    if gone < 0:
         back = np.full(new.nodes, NOWHERE, dtype=np.int64)
         back[np.arange(old.nodes) + (0 if shift is None else shift)] = np.arange(old.nodes)
         return back
-    shift = _shifts(old, new, gone) if few else None
     if shift is not None:
         return every + shift
-    return every if gone * old.nodes * new.links > MOST_LOOKUPS else _guessed(old, new, gone)
+    late = gone * old.nodes * new.links > MOST_LOOKUPS
+    return every if late else _search_removed(old, new, gone)
 
 
-def _shifts(old: Topology, new: Topology, gone: int) -> Ints | None:
-    """Return a shift of each node for which every link was one before, if one is found."""
+def _find_shifts(old: Topology, new: Topology, gone: int) -> Ints | None:
+    """Return a shift of each node that maps every link to a link, or None."""
     known = np.unique(old.tail * old.nodes + old.head)
     shift = np.arange(gone + 1)
     tail, head = (ends[:, None] + shift for ends in (new.tail, new.head))
@@ -89,7 +90,7 @@ def _shifts(old: Topology, new: Topology, gone: int) -> Ints | None:
 
 
 def _strike_out(new: Topology, fits: Shifts, may: Shifts) -> bool:
-    """Strike out, in place, shifts that are not possible; return whether each node has one left."""
+    """Strike out impossible shifts, in place; return whether each node has one left."""
     while True:
         before = int(may.sum())
         for ends, others, way in (
@@ -109,42 +110,36 @@ def _strike_out(new: Topology, fits: Shifts, may: Shifts) -> bool:
             return True
 
 
-def _guessed(old: Topology, new: Topology, gone: int) -> Ints:
-    """Remove nodes one after the other, so that as many links as possible were links before."""
+def _search_removed(old: Topology, new: Topology, gone: int) -> Ints:
+    """Choose the removed nodes one after the other, so that most links were links before."""
     known = np.unique(old.tail * old.nodes + old.head)
-    removed = list(range(new.nodes, old.nodes))
-    while True:
+
+    def kept(removed: list[int]) -> int:
+        node = np.delete(np.arange(old.nodes), removed)
+        return int(np.isin(node[new.tail] * old.nodes + node[new.head], known).sum())
+
+    removed, before = list(range(new.nodes, old.nodes)), [-1]
+    while removed != before:
         before = list(removed)
         for index in range(gone):
             others = removed[:index] + removed[index + 1 :]
-            choices = [node for node in range(old.nodes) if node not in others]
-            removed[index] = max(
-                choices, key=lambda node: _links_kept(old.nodes, new, [*others, node], known)
-            )
-        if removed == before:
-            return np.delete(np.arange(old.nodes, dtype=np.int64), removed)
-
-
-def _links_kept(nodes: int, new: Topology, removed: list[int], known: Ints) -> int:
-    """Count the links of `new` that the old graph had, if these nodes are the ones removed."""
-    node = np.delete(np.arange(nodes, dtype=np.int64), removed)
-    keys = node[new.tail] * nodes + node[new.head]
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return int((known[place] == keys).sum())
+            choices = sorted(set(range(old.nodes)) - set(others))
+            removed[index] = max(choices, key=lambda node: kept([*others, node]))
+    return np.delete(np.arange(old.nodes, dtype=np.int64), removed)
 
 
 def matching_links(old: Topology, new: Topology, node: Ints) -> Ints:
-    """Return for each link of `new` the link of `old` that it was, or NOWHERE.
+    """Return the link of `old` for each link of `new`, or NOWHERE.
 
     Parallel links match in their order.
     """
-    ends = {key: link for link, key in enumerate(_ranked(old.tail, old.head))}
-    found = (ends.get(key, NOWHERE) for key in _ranked(node[new.tail], node[new.head]))
+    ends = {key: link for link, key in enumerate(_rank_links(old.tail, old.head))}
+    found = (ends.get(key, NOWHERE) for key in _rank_links(node[new.tail], node[new.head]))
     return np.fromiter(found, dtype=np.int64, count=new.links)
 
 
-def _ranked(tail: Ints, head: Ints) -> list[tuple[int, int, int]]:
-    """Return the ends of each link, and how many links before it have the same ends."""
+def _rank_links(tail: Ints, head: Ints) -> list[tuple[int, int, int]]:
+    """Return the ends of each link, and the number of earlier links with the same ends."""
     order = np.lexsort((head, tail))
     pairs = np.stack((tail, head), axis=1)[order]
     first = np.flatnonzero(np.append(True, (pairs[1:] != pairs[:-1]).any(axis=1)))

@@ -1,27 +1,28 @@
 """The methods of `solve`: one optimum, and one signature from a problem to a certified flow.
 
-| method | program | means |
+| method | program | solver |
 |---|---|---|
 | `link` | one commodity per pair, the paper's first formulation | linear program |
 | `grouped` | one flow per source, the master program | linear program; exact vertices |
 | `first-order` | the same | sweeps (`flows.sweeps`), or primal-dual steps (`flows.first_order`) |
-| `decomposed` | the same, then a flow per pair | by size; paths taken off (`flows.decompose`) |
+| `decomposed` | the same, then a flow per pair | by size; path decomposition (`flows.decompose`) |
 | `decomposed-lp` | the same, then a flow per pair | by size; child programs (`flows.children`) |
 
 `link` (eq:mcmcf-F to ineq:mcmcf-non-negativity) has N(N-1) times as many variables as there are
 links, so it is the reference for small cases. The master program (eq:Dmcmcf-source-F to
-ineq:Dmcmcf-source-non-negativity) has N times fewer, and the same optimum. Both means solve what
-symmetry leaves of it (`symmetry.orbits`), and both stop at once where plain shortest paths are
-optimal. Which one pays at which size is in `flows.sizes`.
+ineq:Dmcmcf-source-non-negativity) has N times fewer, and the same optimum. All solvers take the
+program reduced by symmetry (`symmetry.orbits`), and stop at once where shortest paths are optimal.
+`flows.sizes` says which solver pays at which size.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from alltoall.flows import sizes
 from alltoall.flows.by_lp import (
     SMALL_GAP,
-    finished,
+    finish_small,
     require_program_memory,
     solve_by_lp,
     with_status,
@@ -43,7 +44,7 @@ split_by_programs: Callable[[Flow, SolveSettings], Flow] = deferred(
     "alltoall.flows.children:split_by_programs"
 )
 solve_by_steps: Means = deferred("alltoall.flows.first_order:solve_by_steps")
-"""Imported when they are called: most problems need neither."""
+"""Both are imported when called: most problems need neither."""
 
 
 def solve_link(problem: Problem, settings: SolveSettings) -> Flow:
@@ -64,22 +65,22 @@ def solve_first_order(problem: Problem, settings: SolveSettings) -> Flow:
 
 
 def solve_sources(problem: Problem, settings: SolveSettings) -> Flow:
-    """Solve the master program and return the flow of every source, written out."""
+    """Solve the master program and return the flow of every source, expanded by symmetry."""
     variables = len(problem.sources) * problem.topology.links
     small = variables < sizes.WHOLE_VARIABLES
     return expand(solve_master(problem, replace(settings, symmetry=False) if small else settings))
 
 
 def _by_steps(problem: Problem, program: FlowProgram, settings: SolveSettings, method: str) -> Flow:
-    """Sweep, or take primal-dual steps; what is small is then solved to the end."""
+    """Solve by sweeps or steps, and a small program then to the end by a linear program."""
     flow = solve_by_steps(problem, program, settings, method)
-    return finished(problem, program, flow, settings)
+    return finish_small(problem, program, flow, settings)
 
 
 def _by_size(problem: Problem, program: FlowProgram, settings: SolveSettings, method: str) -> Flow:
-    """Take the solver that the size calls for; where a linear program's fails, steps may not.
+    """Solve by size; take steps where the linear program's solvers fail.
 
-    Interior points and simplex lose their way on capacities over many orders of magnitude.
+    Interior points and simplex may fail on capacities over many orders of magnitude.
     """
     if settings.solver != "auto":
         return solve_by_lp(problem, program, settings, method)
@@ -89,25 +90,17 @@ def _by_size(problem: Problem, program: FlowProgram, settings: SolveSettings, me
     if flow.status is not Status.GAP_NOT_REACHED:
         return flow
     other = solve_by_steps(problem, program, settings, "first-order")
-    return min(flow, other, key=lambda each: each.gap)
+    return min(flow, other, key=lambda flow: flow.gap)
 
 
 def solve_master(
     problem: Problem, settings: SolveSettings, means: Means = _by_size, method: str = "grouped"
 ) -> Flow:
-    """Solve the master program, by the solver that suits its size unless another one is named.
-
-    Under symmetry the flow is that of one source per orbit.
-    """
+    """Solve the master program; under symmetry, return the flow of one source per orbit."""
     symmetry = find_symmetry(problem, settings.symmetry)
     program = reduced_program(symmetry)
     flow = means(problem, program, settings, method)
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
-
-
-def solve_decomposed_lp(problem: Problem, settings: SolveSettings) -> Flow:
-    """Solve the master program, then the paper's child programs; the flow is per commodity."""
-    return solve_decomposed(problem, settings, split_by_programs, "decomposed-lp")
 
 
 def solve_decomposed(
@@ -118,8 +111,8 @@ def solve_decomposed(
 ) -> Flow:
     """Solve the master program and split its flow into paths; the flow is per commodity.
 
-    If time runs out, or the user stops it, during the splitting, the master's flow is returned as
-    it is: same rate, same certificate and so as good as it is proven to be, but per source.
+    If the splitting is stopped by a time limit or Ctrl-C, return the master's flow, which has the
+    same rate and certificate, but is per source.
     """
     require_cluster(settings)
     master = replace(solve_sources(problem, settings), method=method)
@@ -130,17 +123,23 @@ def solve_decomposed(
     try:
         flow = split(master, settings)
         if flow.time > master.time * (1 + SMALL_GAP):
-            # A program lost flow that is small next to its tolerance; taking paths off does not.
+            # A child program lost flow below its tolerance; path decomposition loses none.
             flow = per_commodity(master, settings)
     except (TimeoutError, KeyboardInterrupt) as stop:
         early = Status.TIME_LIMIT if isinstance(stop, TimeoutError) else Status.INTERRUPTED
         return with_status(master, early, settings)
-    # A master that ran out of time, or did not reach its gap, is what stands in the way of better.
+    # The splitting keeps the gap, so the status is that of the master.
     late = settings.out_of_time() or master.status is Status.TIME_LIMIT
     return with_status(flow, Status.TIME_LIMIT if late else Status.GAP_NOT_REACHED, settings)
 
 
+solve_decomposed_lp: Method = partial(
+    solve_decomposed, split=split_by_programs, method="decomposed-lp"
+)
+"""Solve the master program, then the paper's child programs; the flow is per commodity."""
+
+
 def method_for_size(problem: Problem) -> Method:
-    """Return the method that `auto` takes: they all have the same optimum."""
+    """Return the method of `auto`; all methods have the same optimum."""
     pairs = len(problem.sources) * len(problem.topology.terminals)
     return solve_decomposed if pairs <= sizes.SPLIT_PAIRS else solve_master

@@ -1,4 +1,4 @@
-r"""The program behind every link-based method: flows by groups that share the links of a graph.
+r"""The linear program of every link-based method: flows of groups that share the links of a graph.
 
     minimise    sum over b of z[b]
     subject to  (1 / |c|) sum over g, l in c of weight[g] x[g, l]  <=  cap[c] z[budget[c]]
@@ -16,8 +16,8 @@ group's source: +1 where a link enters a node, -1 where it leaves.
 | deadlock-free routes | sources | copies of a link, one in each layer | one, the time |
 | tsMCF under symmetry | a source per orbit | orbits of links, of each step | each step |
 
-A class of links carries its mean, so z is exact for the average of all images under symmetry. A
-certificate is a length per link, and the bound that shortest paths read off it.
+The load of a class is the mean over its links, so z is exact for the average of all images under
+symmetry. A certificate is a length per link; shortest paths under it prove a lower bound.
 """
 
 import os
@@ -39,18 +39,17 @@ from alltoall.paths.shortest import distance_sums
 from alltoall.settings import ALONE, Team
 
 FLOW_BYTES = 26
-"""Memory of a flow by sweeps: its value, the best so far, and its part of the answer."""
+"""Memory of a flow in sweeps: its value, the best so far, and its part of the answer."""
 
 MOST_FLOWS = int(0.8 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) // FLOW_BYTES
-"""Groups times links beyond which arrays of all flows are refused: this machine could not hold
-them."""
+"""Groups times links above which arrays of all flows would exceed the memory of this machine."""
 
 
 @dataclass(frozen=True, eq=False)
 class FlowProgram:
     """Groups with their weights, and the classes and budgets of the links of a graph.
 
-    `budget[c]` is the budget of class c; links of class `classes` or above share nothing.
+    `budget[c]` is the budget of class c; links of class `classes` or above have no capacity row.
     """
 
     graph: Topology
@@ -70,7 +69,7 @@ class FlowProgram:
         return len(self.weight) * self.graph.links
 
     def require_memory(self) -> None:
-        """Raise, before anything is allocated, if arrays of all flows would not fit in memory."""
+        """Raise if arrays of all flows would exceed the memory."""
         if self.variables > MOST_FLOWS:
             raise InputError(
                 f"{self.graph.name}: {self.variables:,} flows, {len(self.weight):,} groups times "
@@ -81,9 +80,9 @@ class FlowProgram:
             )
 
     def volumes_of(self, paths: Paths, size: Floats) -> Floats:
-        """Return what each group sends over each link, if path p carries `size[p]`.
+        """Return the flow of each group on each link, if path p carries `size[p]`.
 
-        Groups are those of all sources.
+        The program must have one group for each source.
         """
         volumes = np.zeros((len(self.weight), self.graph.links))
         row, path = np.searchsorted(self.groups.source, paths.source), paths.path_of_link
@@ -104,74 +103,63 @@ class FlowProgram:
         return capacity[: self.classes]
 
     def busy(self, load: Floats) -> Floats:
-        """Return how long each class is busy, given the weighted sum of flow on each link."""
+        """Return the time of each class, given the weighted link loads."""
         total = np.bincount(self.link_class, load, self.classes)[: self.classes]
         return np.asarray(total / (self.class_size * self.class_capacity))
 
     def durations(self, load: Floats) -> Floats:
-        """Return the least value of each budget, given the weighted sum of flow on each link."""
+        """Return the time of each budget, that of its slowest class, given weighted link loads."""
         durations = np.zeros(int(self.budget.max()) + 1)
         np.maximum.at(durations, self.budget, self.busy(load))
         return durations
 
     def time(self, volumes: Floats) -> float:
-        """Return the objective that volumes [groups, links] reach."""
+        """Return the objective value of volumes [groups, links]."""
         return float(self.durations(self.weight @ volumes).sum())
 
     def spent(self, lengths: Floats) -> float:
-        """Return the largest sum of capacity times length, a length per link, in any budget."""
-        counted = np.bincount(self.link_class, self.graph.capacity * lengths, self.classes)
-        return float(np.bincount(self.budget, counted[: self.classes]).max())
+        """Return the largest sum of capacity times length over the links of a budget."""
+        total = np.bincount(self.link_class, self.graph.capacity * lengths, self.classes)
+        return float(np.bincount(self.budget, total[: self.classes]).max())
 
     def link_lengths(self, prices: Floats) -> Floats:
-        """Return a length per link from a price per class; what has no class costs nothing."""
+        """Return a length per link from a price per class; links without a class have length 0."""
         spread = np.zeros(int(self.link_class.max()) + 1)
         spread[: self.classes] = prices
         return spread[self.link_class]
 
 
 def whole_program(problem: Problem, groups: Groups) -> FlowProgram:
-    """Return the program of groups that each stand for themselves."""
-    links = problem.topology.links
-    return FlowProgram(
-        problem.topology,
-        groups,
-        np.ones(len(groups.start)),
-        np.arange(links, dtype=np.int64),
-        np.zeros(links, dtype=np.int64),
-    )
+    """Return the program without symmetry: every group has weight 1, every link is a class."""
+    links = np.arange(problem.topology.links, dtype=np.int64)
+    weight = np.ones(len(groups.start))
+    return FlowProgram(problem.topology, groups, weight, links, np.zeros_like(links))
 
 
 def reduced_program(symmetry: Symmetry) -> FlowProgram:
-    """Return the program of one source per orbit; all sources if nothing is symmetric."""
-    problem = symmetry.problem
+    """Return the program of one source per orbit, or of all sources without symmetry."""
+    problem, orbit = symmetry.problem, symmetry.link_orbit
     if symmetry.trivial:
         return whole_program(problem, by_source(problem))
     sources, size = symmetry.representatives()
-    classes = int(symmetry.link_orbit.max()) + 1
-    return FlowProgram(
-        problem.topology,
-        by_source(problem, sources),
-        size.astype(np.float64),
-        symmetry.link_orbit,
-        np.zeros(classes, dtype=np.int64),
-    )
+    groups, weight = by_source(problem, sources), size.astype(np.float64)
+    budget = np.zeros(int(orbit.max()) + 1, dtype=np.int64)
+    return FlowProgram(problem.topology, groups, weight, orbit, budget)
 
 
 def certify(problem: Problem, candidates: Iterable[Floats]) -> Certificate:
-    """Return the best certificate among candidate lengths; unit lengths always take part."""
+    """Return the best certificate among unit lengths and candidate lengths."""
     return certify_program(whole_program(problem, by_source(problem)), candidates)
 
 
 def certify_program(program: FlowProgram, candidates: Iterable[Floats]) -> Certificate:
-    """Return the best certificate among candidate lengths; unit lengths always take part.
+    """Return the best certificate among unit lengths and candidate lengths.
 
-    Any lengths prove some bound, so a solver's duals need not be optimal, nor even feasible. Under
-    symmetry the lengths must be equal within each class of links.
+    Any lengths prove a bound, so a solver's duals may be suboptimal or infeasible. Under symmetry
+    the lengths must be equal within each class of links.
     """
-    lengths = [np.ones(program.graph.links), *map(_cleaned, candidates)]
-    proven = [(program_bound(program, each), index) for index, each in enumerate(lengths)]
-    bound, best = max(proven)
+    lengths = [np.ones(program.graph.links), *map(_normalize, candidates)]
+    bound, best = max((program_bound(program, each), index) for index, each in enumerate(lengths))
     return Certificate(lengths[best], bound)
 
 
@@ -183,8 +171,7 @@ def length_bound(problem: Problem, lengths: Floats) -> float:
 def program_bound(program: FlowProgram, lengths: Floats, team: Team = ALONE) -> float:
     """Return the bound of lengths on the optimum of a program; 0 if all are 0.
 
-    With several budgets it is the largest share of length in one of them that counts. In a team
-    the program is the part of one rank, and the bound that of the whole.
+    In a team the program is the part of one rank, and the bound that of the whole.
     """
     spent = program.spent(lengths)
     if spent <= 0:
@@ -193,8 +180,8 @@ def program_bound(program: FlowProgram, lengths: Floats, team: Team = ALONE) -> 
     return float(team.total(np.array([program.weight @ sums]))[0]) / spent
 
 
-def _cleaned(lengths: Floats) -> Floats:
-    """Return lengths without negative ones, scaled so that the longest is 1."""
+def _normalize(lengths: Floats) -> Floats:
+    """Return lengths, negative ones set to 0, scaled to a maximum of 1."""
     positive = np.maximum(lengths, 0.0)
     longest = positive.max(initial=0.0)
     return positive / longest if longest > 0 else positive

@@ -1,23 +1,23 @@
-r"""Sweeps: the master program by prices, and sources that answer to them one after the other.
+r"""Sweeps: the master program by prices, to which sources respond one after the other.
 
-The program with one budget (`flows.program`) is a game between flows and prices of classes,
+The program with one budget (`flows.program`) is a saddle point of flows and prices of classes,
 
     min over flows x  of  max over prices p >= 0 that sum to 1  of  sum over c of p[c] busy[c](x),
 
-where busy[c] is the time of class c, linear in x. The method of multipliers adds to the prices q
-of the last sweep what times are above a level,
+where busy[c] is the time of class c, linear in x. The method of multipliers updates the prices q
+of the last sweep by the times above a level,
 
     p[c]  =  max(0, q[c] + slope[c] (busy[c] - level)),        sum of p = 1,
 
-and a sweep lets each source in turn move flow from its dearest paths to cheapest ones, while p
-follows every move (`core/sweeps.h`). Then q becomes p. Origins that answer in turn are how
-traffic is assigned to roads: Dial, "A path-based user-equilibrium traffic assignment algorithm"
-(2006). Flows are exact all the time, so the time is the largest load; p are lengths, and their
-shortest paths prove a bound (`flows.program`).
+and a sweep lets each source in turn move flow from its most expensive paths to its cheapest ones,
+while p follows every move (`core/sweeps.h`). Then q becomes p. Sequential responses by origin come
+from traffic assignment: Dial, "A path-based user-equilibrium traffic assignment algorithm" (2006).
+Flows are exact at any moment, so the time is the largest load; p are lengths, and their shortest
+paths prove a bound (`flows.program`).
 
-Slopes are as wide as classes are, times one number. If it is small, times differ for long; if it is
-large, prices do: so it grows while the largest time is further above the level than the level
-is above what the shortest paths prove, and shrinks where it is the other way round.
+Slopes are class widths times one steepness. A small steepness leaves times uneven for long, a large
+one prices: so it grows while the largest time is further above the level (primal residual) than the
+level is above the bound (dual residual), and shrinks in the opposite case.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ import numpy as np
 
 from alltoall.core import find_level, update_batch
 from alltoall.flows import sizes
-from alltoall.flows.best_so_far import BestSoFar, Checkpoint, Keeping
+from alltoall.flows.best_so_far import BestSoFar, Checkpoint, CheckpointFile
 from alltoall.flows.exact import exact_flows
 from alltoall.flows.first_order_search import Search
 from alltoall.flows.guess import Guess, shortest_paths, useful_widths, within_budget
@@ -39,18 +39,18 @@ from alltoall.settings import SolveSettings, Team
 
 @dataclass(frozen=True)
 class SweepParams:
-    """Parameters of sweeps.
+    """Parameters of sweeps, measured by benchmarks/scale.py.
 
-    Prices rise by `steepness` mean prices if a time doubles, at first. Times may be `balance` times
-    as far from the level as the bound is; the steepness follows by a power, `balance_power`, and
-    changes by at most `largest_change` in a sweep. A class further than `late_share` of the largest
-    time above the level is late: its price rises faster by `urgency` each sweep, up to
-    `most_urgent`. Of `shared_groups` groups or more, `parts` respond at the same time on all ranks,
-    each with at most `part_groups` groups and 1 of `part_share` of all; fewer groups are one part,
-    because the larger its share of all flow, the more others wait. `crowding` is how much a part
-    expects another one's moves to be like its own. A bound is proven when it looks good enough,
-    give or take a share `promise` of the gap, and after every `sweeps_between_bounds`. Sweeps that
-    leave more than `stalled_share` of the gap after `stalled_sweeps` are followed by steps.
+    At first prices rise by `steepness` mean prices if a time doubles. The primal residual may be
+    `balance` times the dual one; the steepness follows by the power `balance_power`, and changes by
+    at most `largest_change` in a sweep. A class further than `late_share` of the largest time above
+    the level is late: its slope grows by `urgency` each sweep, up to `most_urgent`. Of
+    `shared_groups` groups or more, `parts` respond concurrently on all ranks, each with at most
+    `part_groups` groups and 1 / `part_share` of all; fewer groups are one part, because a large
+    share of all flow delays others. `correlation` is the expected correlation of moves of
+    concurrent parts. The bound is computed when it looks good enough, and after every
+    `sweeps_between_bounds`. Sweeps that leave more than `stalled_share` of the gap after
+    `stalled_sweeps` are followed by steps.
     """
 
     steepness: float = 5.0
@@ -64,18 +64,17 @@ class SweepParams:
     part_groups: int = 32
     part_share: int = 8
     shared_groups: int = 400
-    crowding: float = 0.5
-    promise: float = 0.25
+    correlation: float = 0.5
     sweeps_between_bounds: int = 5
     stalled_sweeps: int = 30
     stalled_share: float = 0.9
 
 
 SWEEP_DEFAULTS = SweepParams()
-"""What sweeps go by unless told otherwise."""
+"""The default parameters."""
 
 MOST_UNEVEN = 100.0
-"""Capacities further apart than this are left to steps."""
+"""The largest ratio of capacities for sweeps; steps solve the others."""
 
 
 def suits_sweeps(program: FlowProgram, team: Team) -> bool:
@@ -97,14 +96,14 @@ class Sweeps(BestSoFar):
         program: FlowProgram,
         settings: SolveSettings,
         guess: Guess | None,
-        keeping: Keeping | None = None,
+        file: CheckpointFile | None = None,
     ) -> None:
-        super().__init__(program, settings, keeping)
+        super().__init__(program, settings, file)
         self.params = SWEEP_DEFAULTS
-        exact = guess is None
+        warm = guess is not None
         guess = guess or shortest_paths(program)
         self.flows = guess.volumes
-        if not exact:
+        if warm:
             self.flows = exact_flows(program.graph, program.groups, guess.volumes)
         self.best_flow = self.flows.copy()
         self.share = self._shares(guess.lengths)
@@ -114,22 +113,22 @@ class Sweeps(BestSoFar):
         self.graph = core_graph(program.graph)
         self.unit_cost = program.link_lengths(1 / (program.class_size * program.class_capacity))
         self.steepness, self.urgency = self.params.steepness, np.ones(program.classes)
-        self._go_on()
+        self._read_checkpoint()
         self.busy = self._times()
         self.certify()
 
     def _shares(self, lengths: Floats) -> Floats:
-        """Return prices of classes that sum to 1, by lengths of links."""
+        """Return prices of classes that sum to 1, from link lengths."""
         program = self.program
         return within_budget(program, lengths) * program.class_size * program.class_capacity
 
     def _lengths(self) -> Floats:
-        """Return the length of each link by the prices of its class."""
+        """Return link lengths from the prices of classes."""
         program = self.program
         return program.link_lengths(self.share / (program.class_size * program.class_capacity))
 
     def _times(self) -> Floats:
-        """Return how long each class is busy, by the flows of all ranks."""
+        """Return the time of each class, by the flows of all ranks."""
         return self.program.busy(self.team.total(self.program.weight @ self.flows))
 
     def _run(self) -> Status:
@@ -140,9 +139,9 @@ class Sweeps(BestSoFar):
             self.steps += 1
             self.certify()
             self._adjust(length)
-            # These distances are those of prices on the way, and a little short of the last ones'.
-            good = max(self.bound, length * (1 + self.params.promise * self.settings.gap))
-            promising = good >= min(self.enough, self.time / (1 + self.settings.gap))
+            # The length belongs to prices during the sweep, slightly below the final ones.
+            enough = min(self.enough, self.time / (1 + self.settings.gap))
+            promising = max(self.bound, length) >= enough
             if promising or late or self.steps % self.params.sweeps_between_bounds == 0:
                 self.try_lengths(self._lengths())
                 self._report()
@@ -150,15 +149,15 @@ class Sweeps(BestSoFar):
                 return Status.WITHIN_GAP
             if late:
                 return Status.TIME_LIMIT
-            self._keep()
+            self._write_checkpoint()
             if self.steps >= checked + self.params.stalled_sweeps:
                 if self.gap > self.params.stalled_share * before:
                     return self._step_on()
                 checked, before = self.steps, self.gap
 
     def _step_on(self) -> Status:
-        """Go on by steps, from the best flow and lengths."""
-        self._keep(now_or_never=True)
+        """Continue by steps, from the best flow and lengths."""
+        self._write_checkpoint(last=True)
         search = Search(self.program, self.settings, Guess(self.best_flow, self.best_lengths))
         search.time, search.bound, search.enough = self.time, self.bound, self.enough
         search.best_lengths = self.best_lengths
@@ -170,7 +169,7 @@ class Sweeps(BestSoFar):
                 self.best_flow, self.time = search.best_flow, search.time
 
     def _cuts(self) -> tuple[Ints, int]:
-        """Return the bounds of all parts of the groups, and how many parts respond at once."""
+        """Return the bounds of all parts of the groups, and the number of concurrent parts."""
         params, ranks, groups = self.params, self.team.size, len(self.program.weight)
         every = int(self._sum(groups))
         parts = max(1, params.parts // ranks) if every >= params.shared_groups else 1
@@ -179,10 +178,10 @@ class Sweeps(BestSoFar):
         return np.arange(batches * parts + 1) * groups // (batches * parts), parts
 
     def _sweep(self) -> tuple[float, bool]:
-        """Let all groups respond; return the sum of demand times distance, and if time is up."""
+        """Let all groups respond; return total demand times distance, and whether time is up."""
         program, team = self.program, self.team
         cuts, parts = self._cuts()
-        damping = 1 + self.params.crowding * (parts * team.size - 1)
+        damping = 1 + self.params.correlation * (parts * team.size - 1)
         slope = self.steepness * self.urgency * self.width / self.busy.max()
         classes = program.link_class, self.unit_cost, self.share, slope
         groups = program.groups.start, program.weight, program.groups.wanted, self.flows
@@ -191,9 +190,9 @@ class Sweeps(BestSoFar):
         for first in range(0, len(cuts) - 1, parts):
             batch = self.busy, cuts[first : first + parts + 1], damping, threads
             change = update_batch(self.graph, *classes, *groups, *batch).sum(axis=0)
-            told = team.total(np.append(change, float(self.settings.out_of_time())))
-            self.busy = self.busy + told[:-2]
-            length, late = length + told[-2], told[-1] > 0
+            total = team.total(np.append(change, float(self.settings.out_of_time())))
+            self.busy = self.busy + total[:-2]
+            length, late = length + total[-2], total[-1] > 0
             if late:
                 break
         self.busy = self._times()
@@ -203,7 +202,7 @@ class Sweeps(BestSoFar):
         return length, late
 
     def _adjust(self, length: float) -> None:
-        """Balance how far times and the bound are from the level, and hurry what is too late."""
+        """Balance primal and dual residuals, and raise the slopes of late classes."""
         params, above, below = self.params, self.busy.max() - self.level, self.level - length
         if above > 0 and below > 0:
             change = (above / (params.balance * below)) ** params.balance_power
@@ -214,25 +213,23 @@ class Sweeps(BestSoFar):
         self.urgency = np.where(late, faster, 1.0)
 
     def certify(self) -> None:
-        """Keep the present flows if they are the best so far."""
+        """Keep the current flows if they are the best so far."""
         time = float(self.busy.max())
         if time < self.time:
             self.best_flow[:] = self.flows
             self.time = time
 
     def best_entries(self) -> tuple[Ints, Ints, Floats]:
-        """Return the best flow as (start, link, volume) by group; the present one makes room."""
+        """Return the best flow as (start, link, volume) by group, freeing the current one."""
         self.flows = self.best_flow
         return super().best_entries()
 
     def _resume(self, found: Checkpoint) -> None:
-        """Go on with the flows and prices of a checkpoint."""
         flows = np.asarray(found.flow, dtype=np.float64)
         self.flows = exact_flows(self.program.graph, self.program.groups, flows)
         self.share = self._shares(self.program.link_lengths(found.price))
 
-    def _checkpoint(self, keeping: Keeping) -> Checkpoint:
-        """Return the flows, the prices and the best proof."""
+    def _checkpoint(self, first: int) -> Checkpoint:
         price = within_budget(self.program, self._lengths())
         nothing, proof = np.empty((len(self.flows), 0)), (self.best_lengths, self.bound)
-        return Checkpoint(keeping.first, self.flows, nothing, price, *proof, 1.0, self.steps)
+        return Checkpoint(first, self.flows, nothing, price, *proof, 1.0, self.steps)

@@ -1,11 +1,9 @@
-"""Independent pieces of work: in this process, on threads, in processes, or on a Dask cluster.
+"""Run independent items of work: in this process, on threads, in processes, or on a Dask cluster.
 
-Wherever it runs, it is the same function on the same items, results come in the order of the
-items, progress is reported, the time limit holds, and what has not begun when it ends early is
-cancelled. Only a few items are under way at a time, so that memory does not grow with their number.
-
-On a cluster, work that is lost with a worker runs again on another one: the scheduler keeps every
-item until its result has arrived here.
+All of them yield results in the order of the items, report progress, keep the time limit, and
+cancel waiting items when they end early. Only a few items are under way at a time, so that memory
+does not grow with their number. A Dask scheduler keeps every item until its result has arrived
+here, and runs it again if its worker is lost.
 
 `run_apart` is for items that stand alone: results come as they end, and a worker that dies takes
 only its own item with it.
@@ -18,11 +16,11 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from alltoall.errors import MissingComponentError, how_to_install
 from alltoall.ir.words import ProgressMessage
@@ -32,19 +30,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MOST_RETRIES = 3
-"""How often a piece of work that failed on a cluster is tried again."""
+"""Retries of an item that failed on a cluster."""
 
-SCHEDULER_SECONDS = 10.0
-"""Seconds that a scheduler gets to answer."""
-
-WORKER_SECONDS = 10.0
-"""Seconds that a scheduler gets to have a worker."""
+SCHEDULER_SECONDS = WORKER_SECONDS = 10.0
+"""Seconds for a scheduler to answer, and then to have a worker."""
 
 POLL_SECONDS = 0.2
-"""Seconds between looks whether to stop waiting for a result."""
+"""Seconds between checks of the time limit while waiting for a result."""
 
 ITEMS_AHEAD = 4
-"""Items under way for each that can run at once: enough that nobody waits for the next."""
+"""Items under way for each concurrent worker: enough that none waits for the next."""
 
 SERVING = (
     "import sys; sys.path[:] = sys.argv[2:]; "
@@ -60,14 +55,14 @@ class Local(Enum):
     ONE_BY_ONE = "here"
     """One item after the other, in this process."""
     THREADS = "threads"
-    """On threads: for compiled code that lets go of the interpreter's lock."""
+    """On threads: for compiled code that releases the interpreter's lock."""
     PROCESSES = "processes"
-    """In worker processes, and never two at once in one process: for solvers."""
+    """In worker processes, one item at a time in each: for solvers."""
 
 
 @dataclass(frozen=True)
 class _Engine:
-    """Where items go to, and how many at a time."""
+    """A function that submits items, and how many may be under way."""
 
     submit: Callable[..., Any]
     window: int
@@ -83,13 +78,18 @@ def run_all(
 ) -> Iterator[Result]:
     """Yield the results of a function of all `count` items, in order; raise TimeoutError when late.
 
-    With `settings.cluster` it runs there, else as `local` says. The function has to be one that can
-    be imported; it and the items are sent to other processes.
+    With `settings.cluster` it runs there, else as `local` says. The function must be importable,
+    because it and the items are sent to other processes.
     """
-    with (
-        _engine(settings, local, count) as engine,
-        closing(_in_order(function, items, engine, settings)) as results,
-    ):
+    workers = min(settings.workers, count)
+    alone = settings.cluster is None and (workers <= 1 or local is Local.ONE_BY_ONE)
+    with ExitStack() as stack:
+        if alone:
+            results = _one_by_one(function, items, settings)
+        else:
+            engine = stack.enter_context(_engine(settings, local, workers))
+            results = _in_order(function, items, engine, settings)
+        stack.enter_context(closing(results))
         for done, result in enumerate(results, start=1):
             settings.report(ProgressMessage.of_count(f"{what}: {done} of {count}", done, count))
             yield result
@@ -230,16 +230,26 @@ def _apart_on_cluster(
 
 
 def until_late(results: Iterable[Result]) -> Iterator[Result]:
-    """Yield results until the time limit ends them; those that came before it are kept."""
+    """Yield results until the time limit."""
     with suppress(TimeoutError):
         yield from results
 
 
 def require_cluster(settings: SolveSettings) -> None:
-    """Raise if a cluster is asked for that cannot be used: better now than after hours of work."""
+    """Raise if the cluster cannot be used: better now than after hours of work."""
     if settings.cluster is not None:
         with _cluster(settings.cluster, alone=False):
             pass
+
+
+def _one_by_one(
+    function: Callable[[Item], Result], items: Iterable[Item], settings: SolveSettings
+) -> Generator[Result, None, None]:
+    """Yield results that are computed in this process."""
+    for item in items:
+        result = function(item)
+        settings.check_time()
+        yield result
 
 
 def _in_order(
@@ -248,7 +258,7 @@ def _in_order(
     engine: _Engine,
     settings: SolveSettings,
 ) -> Generator[Result, None, None]:
-    """Yield results in order, with a window of items under way; cancel them when it ends early."""
+    """Yield results in order, with a window of items under way; cancel the rest at the end."""
     waiting: deque[Any] = deque()
     try:
         for item in items:
@@ -268,26 +278,22 @@ def _result(future: Any, settings: SolveSettings) -> Any:
     while not future.done():
         left = settings.seconds_left()
         try:
-            # Unlike the result, this raises only what concerns the waiting.
+            # Unlike the result, this raises only for the waiting itself.
             future.exception(timeout=POLL_SECONDS if left is None else min(POLL_SECONDS, left))
         except TimeoutError:
             if settings.out_of_time():
                 raise
     result = future.result()
-    if settings.out_of_time():
-        raise TimeoutError
+    settings.check_time()
     return result
 
 
 @contextmanager
-def _engine(settings: SolveSettings, local: Local, count: int) -> Iterator[_Engine]:
-    """Give the engine that the settings ask for, and end it in any case."""
-    workers = min(settings.workers, count)
+def _engine(settings: SolveSettings, local: Local, workers: int) -> Iterator[_Engine]:
+    """Start the engine of the settings, and end it in any case."""
     if settings.cluster is not None:
         with _cluster(settings.cluster, local is Local.PROCESSES) as engine:
             yield engine
-    elif workers <= 1 or local is Local.ONE_BY_ONE:
-        yield _Engine(_at_once, 1)
     elif local is Local.THREADS:
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 (slow to import)
 
@@ -298,34 +304,15 @@ def _engine(settings: SolveSettings, local: Local, count: int) -> Iterator[_Engi
             yield engine
 
 
-@dataclass(frozen=True)
-class _Finished(Generic[Result]):
-    """A result that is there already, in the place of a future."""
-
-    value: Result
-
-    def done(self) -> bool:
-        return True
-
-    def result(self) -> Result:
-        return self.value
-
-    def cancel(self) -> None:
-        """Nothing is under way."""
-
-
-def _at_once(function: Callable[[Item], Result], item: Item) -> _Finished[Result]:
-    return _Finished(function(item))
-
-
 @contextmanager
 def _processes(workers: int) -> Iterator[_Engine]:
-    import multiprocessing  # noqa: PLC0415 (slow to import, as is what follows)
+    import multiprocessing  # noqa: PLC0415 (both are slow to import)
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
 
     # Forking a process that has run compiled threads can deadlock; spawned workers cannot.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=_leave_interrupts_to_the_parent) as pool:
+    ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent.
+    with ProcessPoolExecutor(workers, context, signal.signal, ignored) as pool:
         try:
             yield _Engine(pool.submit, ITEMS_AHEAD * workers)
         except BaseException:
@@ -333,13 +320,19 @@ def _processes(workers: int) -> Iterator[_Engine]:
             raise
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _distributed() -> Any:
+    """Import Dask's library of clusters."""
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise MissingComponentError(
+            f"work on a cluster needs Dask, which is not installed; {how_to_install('cluster')}"
+        ) from None
 
 
 @contextmanager
 def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
-    """Give an engine that submits to a Dask cluster; what goes wrong there has one clear error."""
+    """Submit to a Dask cluster, whose failures become one kind of error."""
     from concurrent.futures import CancelledError  # noqa: PLC0415 (slow to import)
 
     distributed = _distributed()
@@ -370,7 +363,7 @@ def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
 
 @contextmanager
 def _client(distributed: Any, address: str) -> Iterator[Any]:
-    """Give a client of a cluster that answers and has a worker."""
+    """Connect a client to a cluster that answers and has a worker."""
     try:
         client = distributed.Client(address, timeout=SCHEDULER_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -391,20 +384,11 @@ def _client(distributed: Any, address: str) -> Iterator[Any]:
         client.close()
 
 
-def _distributed() -> Any:
-    try:
-        return import_module("distributed")
-    except ImportError:
-        raise MissingComponentError(
-            f"work on a cluster needs Dask, which is not installed; {how_to_install('cluster')}"
-        ) from None
-
-
 _ONE_SOLVER = threading.Lock()
 """HiGHS has one thread pool per process; a Dask worker may have several threads."""
 
 
 def _alone(function: Callable[[Item], Result], item: Item) -> Result:
-    """Call the function while no other such call runs in this process."""
+    """Call the function, one call at a time in this process."""
     with _ONE_SOLVER:
         return function(item)

@@ -1,7 +1,7 @@
 """Linear programs and the solvers behind one interface; knows nothing of networks.
 
-`SOLVERS` holds what is always there, `EXTRAS` what a user may have: each is imported when it is
-asked for and not before. `auto` picks by size.
+`SOLVERS` are always installed, `EXTRAS` are optional; each is imported when it is asked for. `auto`
+picks by size.
 """
 
 from alltoall.errors import UsageError
@@ -12,14 +12,13 @@ SOLVERS: dict[str, str] = {
     "hipo": "alltoall.lp.highs:hipo",
     "pdlp": "alltoall.lp.highs:pdlp",
 }
-"""The solvers that are always there, and where each is."""
+"""The solvers that are always installed, and their functions."""
 
 EXTRAS = {"gurobi": "gurobipy", "clarabel": "clarabel"}
 """Optional solvers, each in the file of its name, and the distribution that it needs."""
 
 AUTO = ((2_000, "simplex"), (400_000, "ipm"))
 """Largest number of variables for which `auto` takes a solver; above the last, `hipo`."""
-
 
 SMALL_SIZE = AUTO[0][0]
 """Variables up to which there is time to try one solver after the other."""

@@ -28,22 +28,12 @@ def solve(program: LinearProgram, settings: LPSettings) -> LPResult:
     below = np.flatnonzero(uneven & np.isfinite(program.row_lower))
     bounds = -eye_array(program.size, format="csr")
     stacked = csc_matrix(vstack((rows[equal], rows[above], -rows[below], bounds)))
-    right = np.concatenate(
-        (
-            program.row_upper[equal],
-            program.row_upper[above],
-            -program.row_lower[below],
-            np.zeros(program.size),
-        )
-    )
-    cones = [
-        clarabel.ZeroConeT(len(equal)),
-        clarabel.NonnegativeConeT(len(right) - len(equal)),
-    ]
-    quadratic = csc_matrix((program.size, program.size))
-    solver = clarabel.DefaultSolver(
-        quadratic, program.cost, stacked, right, cones, _settings(settings)
-    )
+    upper, lower = program.row_upper, -program.row_lower
+    right = np.concatenate((upper[equal], upper[above], lower[below], np.zeros(program.size)))
+    zero = clarabel.ZeroConeT(len(equal))
+    cones = [zero, clarabel.NonnegativeConeT(len(right) - len(equal))]
+    quadratic, options = csc_matrix((program.size, program.size)), _settings(settings)
+    solver = clarabel.DefaultSolver(quadratic, program.cost, stacked, right, cones, options)
     solution = solver.solve()
     status = _STATUS.get(str(solution.status), LPStatus.STOPPED)
     dual: Vector = np.zeros(len(program.row_lower))

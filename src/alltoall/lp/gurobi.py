@@ -31,14 +31,14 @@ def solve(program: LinearProgram, settings: LPSettings) -> LPResult:
 
 
 def _parameters(settings: LPSettings) -> dict[str, float]:
-    parameters = {"OutputFlag": 0, "Method": 2, "Crossover": -1 if settings.vertex else 0}
-    tolerance = {"BarConvTol": max(1e-10, settings.tolerance), "OptimalityTol": 1e-9}
-    limits: dict[str, float] = {}
-    if settings.time_limit is not None:
-        limits["TimeLimit"] = settings.time_limit
-    if settings.threads is not None:
-        limits["Threads"] = settings.threads
-    return parameters | tolerance | limits
+    limits = {"TimeLimit": settings.time_limit, "Threads": settings.threads}
+    return {
+        "OutputFlag": 0,
+        "Method": 2,
+        "Crossover": -1 if settings.vertex else 0,
+        "BarConvTol": max(1e-10, settings.tolerance),
+        "OptimalityTol": 1e-9,
+    } | {key: limit for key, limit in limits.items() if limit is not None}
 
 
 def _solve(model: "gurobipy.Model", program: LinearProgram) -> LPResult:
@@ -50,11 +50,8 @@ def _solve(model: "gurobipy.Model", program: LinearProgram) -> LPResult:
         (~equal & np.isfinite(program.row_upper), "<", program.row_upper),
         (~equal & np.isfinite(program.row_lower), ">", program.row_lower),
     )
-    added = [
-        (which, model.addMConstr(rows[which], x, sense, bound[which]))
-        for which, sense, bound in parts
-        if which.any()
-    ]
+    used = (part for part in parts if part[0].any())
+    added = [(i, model.addMConstr(rows[i], x, sense, bound[i])) for i, sense, bound in used]
     model.optimize()
     status = _STATUS.get(model.Status, LPStatus.STOPPED)
     if model.SolCount == 0:

@@ -1,15 +1,14 @@
 """HiGHS: simplex, two interior-point methods with crossover, PDLP, and branch and bound.
 
-Small programs solved by the simplex method are refined: what its answer still violates, computed in
-extended precision, is magnified and solved again from the same basis (the primal half of iterative
-refinement by Gleixner, Steffy and Wolter, 2016), which leaves errors of rounding only.
+Answers of the simplex method to small programs are refined: their violations, in extended
+precision, are magnified and solved again from the same basis (the primal half of iterative
+refinement by Gleixner, Steffy and Wolter, 2016), which leaves rounding errors only.
 """
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import highspy
@@ -22,20 +21,19 @@ from alltoall.lp.settings import LPSettings, LPStatus
 Extended = NDArray[np.longdouble]
 
 INTERRUPTIBLE_SIZE = 20_000
-"""Above this many variables, or with whole ones, a solve can take seconds, and watching it is worth
-a thread."""
+"""Variables above which a solve can take seconds, so that a thread watches it; integer ones too."""
 
 ABANDONED = "alltoall-abandoned"
-"""The name of a thread whose solver did not stop when told to; the next solve waits for it."""
+"""The name of a thread whose solver did not stop in time; the next solve waits for it."""
 
 REFINED_SIZE = 2_000
 """Variables up to which the answers of the simplex method are refined."""
 
 REFINEMENTS = 3
-"""Rounds of refinement at most; one does, but for a basis that changes."""
+"""Rounds of refinement at most; one is enough unless the basis changes."""
 
 NEGLIGIBLE = 1e-17
-"""A violation, of numbers that are scaled to about 1, that is not worth another round."""
+"""A violation, with numbers scaled to about 1, that needs no further round."""
 
 PATIENCE = 3.0
 """Seconds that a solver gets to stop by itself after Ctrl-C before its thread is abandoned."""
@@ -67,57 +65,42 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def simplex(program: LinearProgram, settings: LPSettings) -> LPResult:
-    """Solve by the dual simplex method: exact vertices, best for small programs."""
-    return _solve("simplex", program, settings)
-
-
-def ipm(program: LinearProgram, settings: LPSettings) -> LPResult:
-    """Solve by IPX, an interior point method on an iterative linear solver, with crossover."""
-    return _solve("ipm", program, settings)
-
-
-def hipo(program: LinearProgram, settings: LPSettings) -> LPResult:
-    """Solve by HiPO, an interior point method on a direct factorisation, without crossover."""
-    return _solve("hipo", program, settings)
-
-
-def pdlp(program: LinearProgram, settings: LPSettings) -> LPResult:
-    """Solve by PDLP, a first-order method: low memory, modest accuracy."""
-    return _solve("pdlp", program, settings)
-
-
-def mip(program: LinearProgram, settings: LPSettings, start: Vector | None = None) -> LPResult:
-    """Solve with whole numbers where the program wants them, by branch and bound.
-
-    `settings.tolerance` is the relative gap at which to stop. A time limit returns the best
-    solution so far, at worst the feasible `start` if there is one, with the bound proven by then.
-    """
-    return _solve("mip", program, settings, start)
-
-
 def _solve(
     name: str, program: LinearProgram, settings: LPSettings, start: Vector | None = None
 ) -> LPResult:
-    if not _previous_ended(settings.time_limit):
-        return LPResult(LPStatus.TIME_LIMIT, None, None)
-    with _own_threads():
-        return _run(name, program, settings, start)
-
-
-@contextmanager
-def _own_threads() -> Iterator[None]:
-    """Let a solve have a thread pool of its own, which ends with it.
+    """Solve with a thread pool that ends with the solve.
 
     HiGHS keeps one pool per process and refuses a solve that wants another number of threads; and a
     forked child that inherits a pool would wait for threads that it does not have.
     """
+    if not _wait_for_previous(settings.time_limit):
+        return LPResult(LPStatus.TIME_LIMIT, None, None)
     highspy.Highs.resetGlobalScheduler(True)
     try:
-        yield
+        return _run(name, program, settings, start)
     finally:
-        if _previous_ended(0.0):
+        if _wait_for_previous(0.0):
             highspy.Highs.resetGlobalScheduler(True)
+
+
+simplex = partial(_solve, "simplex")
+"""The dual simplex method: exact vertices, best for small programs."""
+
+ipm = partial(_solve, "ipm")
+"""IPX, an interior point method on an iterative linear solver, with crossover."""
+
+hipo = partial(_solve, "hipo")
+"""HiPO, an interior point method on a direct factorisation, without crossover."""
+
+pdlp = partial(_solve, "pdlp")
+"""PDLP, a first-order method: low memory, modest accuracy."""
+
+mip = partial(_solve, "mip")
+"""Branch and bound for the integer variables of a program.
+
+`settings.tolerance` is the relative gap at which to stop. A time limit returns the best solution so
+far, at worst the feasible `start` if there is one, with the bound proven by then.
+"""
 
 
 def _run(name: str, program: LinearProgram, settings: LPSettings, start: Vector | None) -> LPResult:
@@ -127,12 +110,14 @@ def _run(name: str, program: LinearProgram, settings: LPSettings, start: Vector 
         solver.setOptionValue(key, value)
     solver.passModel(_model(program, whole=name == "mip"))
     if start is not None:
-        solver.setSolution(_solution(start))
+        solution = highspy.HighsSolution()
+        solution.col_value = start.tolist()
+        solver.setSolution(solution)
     if name != "mip" and program.size <= INTERRUPTIBLE_SIZE:
         solver.run()
         result = _result(solver)
         small = name == "simplex" and program.size <= REFINED_SIZE
-        return _refined(solver, program, result) if small else result
+        return _refine(solver, program, result) if small else result
     thread = threading.Thread(target=solver.run, daemon=True)
     stopped = _watch(thread, solver, f"{name}: {program.size:,} variables", settings)
     if thread.is_alive():
@@ -141,8 +126,8 @@ def _run(name: str, program: LinearProgram, settings: LPSettings, start: Vector 
     return result if stopped is None else replace(result, status=stopped)
 
 
-def _previous_ended(seconds: float | None) -> bool:
-    """Wait for a solver that was abandoned, which holds the one thread pool; whether it ended."""
+def _wait_for_previous(seconds: float | None) -> bool:
+    """Wait for an abandoned solver, which holds the thread pool; return whether it ended."""
     for thread in threading.enumerate():
         if thread.name == ABANDONED:
             thread.join(seconds)
@@ -151,8 +136,8 @@ def _previous_ended(seconds: float | None) -> bool:
     return True
 
 
-def _refined(solver: highspy.Highs, program: LinearProgram, result: LPResult) -> LPResult:
-    """Solve for what the answer violates, magnified, until nothing but rounding is left."""
+def _refine(solver: highspy.Highs, program: LinearProgram, result: LPResult) -> LPResult:
+    """Solve for the magnified violations of the answer until only rounding is left."""
     if result.status is not LPStatus.OPTIMAL or result.x is None:
         return result
     x = result.x.astype(np.longdouble)
@@ -217,45 +202,34 @@ def _model(program: LinearProgram, whole: bool = False) -> highspy.HighsLp:
     return model
 
 
-def _solution(values: Vector) -> highspy.HighsSolution:
-    solution = highspy.HighsSolution()
-    solution.col_value = values.tolist()
-    return solution
-
-
 def _watch(
     thread: threading.Thread, solver: Any, what: str, settings: LPSettings
 ) -> LPStatus | None:
-    """Run the solver's thread and report while it runs; say why it was cancelled, if it was.
+    """Run the solver's thread and report its progress; return why it was cancelled, if it was.
 
-    Ctrl-C cancels it, a caller that has heard it does, and so does a time limit that the solver
-    itself fails to hear.
+    It is cancelled by Ctrl-C, by a caller that heard Ctrl-C, and by a time limit that the solver
+    itself misses.
     """
     solver.HandleUserInterrupt = True
     thread.start()
-    started = time.monotonic()
+    started, spent = time.monotonic(), 0.0
     limit = np.inf if settings.time_limit is None else settings.time_limit + OVERTIME / 2
     try:
-        while (
-            thread.is_alive()
-            and not settings.stopped()
-            and (spent := time.monotonic() - started) < limit
-        ):
+        while thread.is_alive() and not settings.stopped() and spent < limit:
             settings.report(f"{what}, {spent:.0f} s")
             thread.join(min(POLL, limit - spent))
+            spent = time.monotonic() - started
         if not thread.is_alive():
             return None
         patience = PATIENCE if settings.stopped() else OVERTIME / 2
-        return _cancelled(thread, solver, patience, LPStatus.TIME_LIMIT)
+        return _cancel(thread, solver, patience, LPStatus.TIME_LIMIT)
     except KeyboardInterrupt:
         settings.report(f"{what}, stopping")
-        return _cancelled(thread, solver, PATIENCE, LPStatus.INTERRUPTED)
+        return _cancel(thread, solver, PATIENCE, LPStatus.INTERRUPTED)
 
 
-def _cancelled(
-    thread: threading.Thread, solver: Any, patience: float, status: LPStatus
-) -> LPStatus:
-    """Ask the solver to stop and wait a little; return the status that this gives its result."""
+def _cancel(thread: threading.Thread, solver: Any, patience: float, status: LPStatus) -> LPStatus:
+    """Ask the solver to stop, wait a little, and return the status of its result."""
     solver.cancelSolve()
     thread.join(patience)
     if thread.is_alive():
@@ -267,7 +241,7 @@ def _result(solver: highspy.Highs) -> LPResult:
     info, solution = solver.getInfo(), solver.getSolution()
     x, dual = np.array(solution.col_value), np.array(solution.row_dual)
     whole = len(solver.getLp().integrality_) > 0
-    # A search that found nothing leaves the values of some relaxation behind.
+    # A search without a solution leaves the values of some relaxation behind.
     shown = not whole or info.primal_solution_status == highspy.kSolutionStatusFeasible
     return LPResult(
         status=_STATUS.get(solver.getModelStatus(), LPStatus.STOPPED),

@@ -47,7 +47,7 @@ class Entries(NamedTuple):
     row: NDArray[np.int64]
     column: NDArray[np.int64]
 
-    def moved(self, rows: int = 0, columns: int = 0) -> "Entries":
+    def shift(self, rows: int = 0, columns: int = 0) -> "Entries":
         """Return the block so many rows further down and columns further right."""
         return Entries(self.value, self.row + rows, self.column + columns)
 

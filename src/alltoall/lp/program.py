@@ -1,4 +1,4 @@
-"""`LinearProgram` in, `LPResult` out: what every solver takes and gives."""
+"""`LinearProgram` in, `LPResult` out, for every solver."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,7 @@ Vector = NDArray[np.float64]
 class LinearProgram:
     """Minimise `cost @ x` with `row_lower <= matrix @ x <= row_upper` and `x >= 0`.
 
-    `integer` marks the variables that must be whole. Only `mip` heeds it: to the other solvers it
-    is the relaxation that they solve.
+    `integer` marks integer variables. Only `mip` heeds it; other solvers solve the relaxation.
     """
 
     cost: Vector
@@ -33,12 +32,11 @@ class LinearProgram:
 
 @dataclass(frozen=True, eq=False)
 class LPResult:
-    """What a solver found.
+    """The answer of a solver.
 
-    `x` and `row_dual` may be approximate or, if the solver had nothing to show, None. The dual of
-    a row is the derivative of the optimum by the row's bound, so it is at most 0 on a row
-    `... <= upper` of a minimisation. `bound` is what a search for whole numbers has proven: no
-    solution of the program costs less.
+    `x` and `row_dual` may be approximate, or None if the solver has none. The dual of a row is the
+    derivative of the optimum by the row's bound, so it is at most 0 on a row `... <= upper` of a
+    minimisation. `bound` is the lower bound that branch and bound has proven.
     """
 
     status: LPStatus

@@ -1,4 +1,4 @@
-"""What any solver may be asked, and how it ends; no arithmetic here, so that it loads at once."""
+"""Settings and status of all solvers; without numpy, so that importing them takes no time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,11 +30,10 @@ class LPStatus(StrEnum):
 
 @dataclass(frozen=True)
 class LPSettings:
-    """What a caller may ask of any solver.
+    """Settings of all solvers.
 
-    `tolerance` is the relative accuracy wanted from solvers that approach the optimum from the
-    inside; `vertex` asks for a basic (sparse) solution where the solver can give one; a solver that
-    runs for long asks `stopped` now and then, and ends if it says so.
+    `tolerance` is the relative accuracy of interior-point methods; `vertex` asks for a basic
+    (sparse) solution where the solver has one; a long solve ends once `stopped` returns True.
     """
 
     tolerance: float = 1e-9

@@ -15,10 +15,7 @@ Solver = Callable[[LinearProgram, LPSettings], LPResult]
 
 
 def solve_program(program: LinearProgram, solver: str, settings: LPSettings) -> LPResult:
-    """Solve `program` with the named solver, in units in which its numbers are near 1.
-
-    Without time left, say so and build nothing.
-    """
+    """Solve `program` with the named solver, scaled so that its numbers are near 1."""
     require_solver(solver)
     if settings.time_limit is not None and settings.time_limit <= 0:
         return LPResult(LPStatus.TIME_LIMIT, None, None)
@@ -30,7 +27,7 @@ def solve_program(program: LinearProgram, solver: str, settings: LPSettings) -> 
 
 
 def solvers_to_try(solver: str, size: int) -> list[str]:
-    """Return the solvers for a program of a size, one to take over where another fails."""
+    """Return the solvers for a program of a size, each to take over where the last fails."""
     if solver != "auto" or size > SMALL_SIZE:
         return [solver]
     extra = ["clarabel"] if find_spec(EXTRAS["clarabel"]) else []

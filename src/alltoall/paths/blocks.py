@@ -32,7 +32,7 @@ def using_threads(count: int) -> Iterator[int]:
 
 
 def row_blocks(rows: int, links: int) -> Iterator[slice]:
-    """Yield slices of rows that are each worth one call of the core."""
+    """Yield slices of rows, one for each call of the core."""
     size = max(LEAST_ROWS, BLOCK_CELLS // max(links, 1) // LEAST_ROWS * LEAST_ROWS)
     for begin in range(0, rows, size):
         yield slice(begin, min(begin + size, rows))

@@ -1,4 +1,4 @@
-"""Sets of candidate paths for each pair: what the path-based programs choose from.
+"""Sets of candidate paths for each pair, from which path-based programs choose.
 
 | name | paths of a pair | how many |
 |---|---|---|
@@ -25,7 +25,7 @@ MOST_CANDIDATE_LINKS = 50_000_000
 
 
 def candidate_paths(problem: Problem, settings: RouteSettings) -> Paths:
-    """Return the path set that the settings name, for every pair with a positive demand.
+    """Return the path set of the settings for every pair with a positive demand.
 
     They are ordered by pair. Raise TimeoutError if the time limit comes first.
     """

@@ -1,6 +1,6 @@
 """Shortest paths for the producers, by the compiled core.
 
-`check.flow` checks what is built on these with a different algorithm of its own.
+`check.flow` checks their results with a different algorithm of its own.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def shortest_distances(topology: Topology, lengths: Floats, starts: Ints) -> Flo
 
 
 def distance_sums(topology: Topology, lengths: Floats, starts: Ints, wanted: Floats) -> Floats:
-    """Return, for each start, the sum over the nodes of what they want times their distance."""
+    """Return, for each start, the sum over the nodes of demand times distance."""
     graph, sums = core_graph(topology), np.empty(len(starts))
     for rows in row_blocks(len(starts), topology.links):
         given = lengths, starts[rows], wanted[rows]

@@ -14,18 +14,19 @@ from alltoall import core
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never
-from alltoall.placing.negotiate import Budgets, NegotiationParams
+from alltoall.placing.negotiate import NEGOTIATION, Budgets, Negotiation
+from alltoall.placing.place import DEFAULTS
 from alltoall.placing.rounds import grow_steeper
 from alltoall.settings import Late
 
 UNPLACED = -1
 """The phase of a chunk that has no place yet."""
 
-LISTED_PARAMS = NegotiationParams(pressure=4.0, growth=1.2, patience=61)
-"""Few places to choose from take more patience than all paths."""
-
 FILL_WEIGHT = 4.0
-"""The price of a full link beside that of a hop: chunks spread over the phases."""
+"""The price of a full link beside that of a hop, which spreads chunks over phases.
+
+`benchmarks/routes.py` measures it.
+"""
 
 CHOICES_PER_CALL = 1_000_000
 """Choices priced in one call of the core, so that Ctrl-C is heard."""
@@ -61,7 +62,7 @@ class Choice:
 
 
 @dataclass(eq=False)
-class _Choosing:
+class _Spreading:
     """Chunks that choose in a random order, at exponential prices."""
 
     chunks: ListedChunks
@@ -97,10 +98,8 @@ class _Choosing:
         return False
 
 
-def pick_paths(
-    chunks: ListedChunks, capacity: Floats, steepness: Floats, seed: int, late: Late = never
-) -> Ints:
-    """Return a path per chunk with a low largest load, in one round per steepness.
+def pick_paths(chunks: ListedChunks, capacity: Floats, seed: int, late: Late = never) -> Ints:
+    """Return a path per chunk with a low largest load.
 
     When it is `late`, the best so far is returned; the first round is always done.
     """
@@ -109,29 +108,23 @@ def pick_paths(
     # No load is known yet: expect all links to share the first paths evenly.
     hops = np.diff(chunks.start)[chunks.low]
     expected = float((hops * chunks.size).sum() / capacity.sum())
-    state = _Choosing(
+    state = _Spreading(
         chunks, order, choice, capacity, np.zeros(len(capacity)), expected, choice.path
     )
+    steepness = DEFAULTS.steepness(expected, capacity, float(chunks.size.mean()))
     grow_steeper(state, steepness[:1], never)
     grow_steeper(state, steepness[1:], late)
     return state.best
 
 
 @dataclass(frozen=True, eq=False)
-class _Negotiation:
-    """Chunks that choose in a random order, within budgets of the links of each phase."""
+class _Choosing(Negotiation):
+    """Chunks that choose a path and a phase within budgets of the links of each phase."""
 
     chunks: ListedChunks
-    order: Ints
     choice: Choice
     links: int
     phases: int
-    budgets: Budgets
-
-    @property
-    def count(self) -> int:
-        """The number of chunks."""
-        return self.chunks.count
 
     def move(self, begin: int, steepness: float) -> int:
         """Let some chunks over a budget choose anew."""
@@ -143,17 +136,12 @@ class _Negotiation:
             self.choice.path, self.choice.phase,
         )  # fmt: skip
 
-    def end_round(self) -> bool:
-        """Raise prices; stop when all budgets hold, or without progress."""
-        return self.budgets.learn()
-
 
 def negotiate_listed(
     topology: Topology,
     chunks: ListedChunks,
     begin: Choice,
     budget: Floats,
-    rounds: int,
     seed: int,
     late: Late = never,
 ) -> Choice | None:
@@ -163,14 +151,14 @@ def negotiate_listed(
     phases, links = len(budget), topology.links
     budgets = Budgets(
         np.outer(budget, topology.capacity).ravel(), np.ones(phases * links),
-        float(chunks.size.mean()), LISTED_PARAMS.patience,
+        float(chunks.size.mean()), NEGOTIATION,
     )  # fmt: skip
     placed = choice.phase != UNPLACED
     used = Choice(choice.path[placed], choice.phase[placed])
     busy = phase_loads(topology, chunks, used, phases, chunks.size[placed])
     budgets.load += (busy * topology.capacity).ravel()
-    talks = _Negotiation(chunks, order, choice, links, phases, budgets)
-    grow_steeper(talks, LISTED_PARAMS.rounds(rounds), late)
+    state = _Choosing(budgets, order, chunks, choice, links, phases)
+    grow_steeper(state, NEGOTIATION.steepness(), late)
     return choice if budgets.excess == 0.0 else None
 
 

@@ -25,25 +25,39 @@ from alltoall.settings import Late
 MOST_PRESSURE = 1e3
 """The largest pressure, however many rounds there are."""
 
-LESSON, HARDEST_LESSON = 0.3, 3.0
-"""How much more expensive a link is for good per chunk over its budget, up to so many chunks."""
-
 REROUTED_PER_CALL = 1000
 """Chunks rerouted in one call of the core, so that Ctrl-C is heard."""
 
 
 @dataclass(frozen=True)
 class NegotiationParams:
-    """Pressure per chunk over a budget, its growth, and how many rounds may bring no progress."""
+    """How links over their budget become expensive; `benchmarks/routes.py` measures it.
 
-    pressure: float = 0.5
+    Attributes:
+        pressure: the price of a chunk over the budget in the first round, where a hop costs 1.
+        growth: the factor by which it grows from round to round.
+        rounds: rounds at most.
+        patience: rounds in turn without progress after which chunks give up.
+        lesson: how much more expensive a link is for good per chunk over its budget.
+        tries: orders of the chunks that are tried, each from its own seed.
+
+    """
+
+    pressure: float = 1.0
     growth: float = 1.3
+    rounds: int = 200
     patience: int = 40
+    lesson: float = 0.3
+    tries: int = 8
 
-    def rounds(self, count: int) -> Iterator[float]:
+    def steepness(self) -> Iterator[float]:
         """Yield the pressure of each round."""
-        for each in range(count):
+        for each in range(self.rounds):
             yield min(self.pressure * self.growth**each, MOST_PRESSURE)
+
+
+NEGOTIATION = NegotiationParams()
+"""The parameters of all negotiations."""
 
 
 @dataclass(eq=False)
@@ -56,7 +70,7 @@ class Budgets:
     budget: Floats
     share: Floats
     grain: float
-    patience: int
+    params: NegotiationParams
     history: Floats = field(init=False)
     load: Floats = field(init=False)
     least: float = np.inf
@@ -70,53 +84,37 @@ class Budgets:
         """Make links over their budget more expensive; return whether to stop."""
         over = self.load - self.budget
         over[over <= 1e-9 * np.maximum(1.0, self.budget)] = 0.0
-        self.history += LESSON * np.minimum(HARDEST_LESSON, over / (self.grain * self.share))
+        self.history += self.params.lesson * over / (self.grain * self.share)
         self.excess = float(over.sum())
         self.stale = 0 if self.excess < self.least else self.stale + 1
         self.least = min(self.least, self.excess)
-        return self.excess == 0.0 or self.stale == self.patience
-
-
-def negotiate(
-    network: Network,
-    chunks: Chunks,
-    start: Table | Ints,
-    budget: Floats,
-    rounds: int,
-    seed: int,
-    late: Late = never,
-    share: Floats | None = None,
-    grain: float | None = None,
-) -> tuple[Table, bool]:
-    """Return paths within the budgets and True, or the last try and False.
-
-    A chunk that has no path at all, as with fewer steps than hops, is an `InputError`.
-    """
-    share = np.ones(len(budget)) if share is None else share
-    params = NegotiationParams()
-    grain = float(chunks.size[0]) if grain is None else grain
-    budgets = Budgets(budget, share, grain, params.patience)
-    order = np.random.default_rng(seed).permutation(len(chunks.start)).astype(np.int64)
-    talks = _Negotiation(network, chunks, budgets, order, start.astype(np.int32))
-    core.add_loads(network.where, chunks.size, share, talks.table, budgets.load)
-    grow_steeper(talks, params.rounds(rounds), late)
-    return talks.table, talks.is_within()
+        return self.excess == 0.0 or self.stale == self.params.patience
 
 
 @dataclass(frozen=True, eq=False)
-class _Negotiation:
-    """Chunks in a random order, and their paths."""
+class Negotiation:
+    """Chunks that move in a random order, and the budgets that they are to keep."""
 
-    network: Network
-    chunks: Chunks
     budgets: Budgets
     order: Ints
-    table: Table
 
     @property
     def count(self) -> int:
         """The number of chunks."""
         return len(self.order)
+
+    def end_round(self) -> bool:
+        """Raise prices; stop when all budgets hold, or without progress."""
+        return self.budgets.learn()
+
+
+@dataclass(frozen=True, eq=False)
+class _Rerouting(Negotiation):
+    """Chunks that may take any path of a network."""
+
+    network: Network
+    chunks: Chunks
+    table: Table
 
     def move(self, begin: int, steepness: float) -> int:
         """Reroute some of the chunks over a budget."""
@@ -134,12 +132,37 @@ class _Negotiation:
         return stopped
 
     def end_round(self) -> bool:
-        """Raise prices; stop when all budgets hold, or without progress."""
-        return self.budgets.learn() and (self.is_within() or self.budgets.excess > 0.0)
+        """Raise prices; a chunk without a path is no reason to stop while the budgets hold."""
+        return super().end_round() and (self.is_within() or self.budgets.excess > 0.0)
 
     def is_within(self) -> bool:
         """Return whether all chunks have a path and all budgets hold."""
         return self.budgets.excess == 0.0 and bool((self.table[:, 0] != NOTHING).all())
+
+
+def negotiate(
+    network: Network,
+    chunks: Chunks,
+    start: Table | Ints,
+    budget: Floats,
+    seed: int,
+    late: Late = never,
+    params: NegotiationParams = NEGOTIATION,
+    share: Floats | None = None,
+    grain: float | None = None,
+) -> tuple[Table, bool]:
+    """Return paths within the budgets and True, or the last try and False.
+
+    A chunk that has no path at all, as with fewer steps than hops, is an `InputError`.
+    """
+    share = np.ones(len(budget)) if share is None else share
+    grain = float(chunks.size[0]) if grain is None else grain
+    budgets = Budgets(budget, share, grain, params)
+    order = np.random.default_rng(seed).permutation(len(chunks.start)).astype(np.int64)
+    state = _Rerouting(budgets, order, network, chunks, start.astype(np.int32))
+    core.add_loads(network.where, chunks.size, share, state.table, budgets.load)
+    grow_steeper(state, params.steepness(), late)
+    return state.table, state.is_within()
 
 
 def trace_paths(graph: Topology, chunks: Chunks, volumes: Floats, row: Ints, hops: int) -> Ints:

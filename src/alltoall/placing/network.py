@@ -14,6 +14,7 @@ from alltoall import core
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.topology import Topology
+from alltoall.paths.shortest import core_graph
 
 
 def no_path(topology: Topology) -> InputError:
@@ -41,8 +42,8 @@ class Network:
 
 def any_path(topology: Topology) -> Network:
     """Return the network of all paths of a topology; every link is priced."""
-    graph = core.Graph(topology.nodes, topology.tail, topology.head)
-    return Network(graph, topology.capacity, max(1, topology.nodes - 1), topology)
+    longest = max(1, topology.nodes - 1)
+    return Network(core_graph(topology), topology.capacity, longest, topology)
 
 
 def in_order(

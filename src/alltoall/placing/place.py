@@ -17,7 +17,7 @@ from alltoall import core
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import NOTHING
 from alltoall.lp.settings import never
-from alltoall.placing.chunks import Chunks, Table
+from alltoall.placing.chunks import Chunks, Table, path_room
 from alltoall.placing.network import Network
 from alltoall.placing.rounds import grow_steeper
 from alltoall.settings import Late
@@ -25,13 +25,13 @@ from alltoall.settings import Late
 
 @dataclass(frozen=True)
 class PlacementParams:
-    """How prices grow steeper.
+    """How prices grow steeper; `benchmarks/scale_routes.py` and `benchmarks/routes.py` measure it.
 
     Attributes:
         first: the first steepness; at 3 a full link is twenty times as expensive as an empty one.
         last: the last steepness; None for the number of chunks that fit on a link at the goal.
-        rounds: rounds while the steepness grows.
-        last_rounds: rounds at the last steepness at most.
+        rounds: rounds, in which the steepness grows.
+        last_share: the share of the rounds that are at the last steepness.
         fresh_sources: up to this many sources, each sees the moves of those before it; of more, 16
             search at the same prices, in parallel.
         threads: threads for these searches.
@@ -40,23 +40,43 @@ class PlacementParams:
 
     first: float = 3.0
     last: float | None = None
-    rounds: int = 100
-    last_rounds: int = 10
+    rounds: int = 50
+    last_share: float = 0.2
     fresh_sources: int = 500
     threads: int = 1
+
+    def steepness(self, goal: float, capacity: Floats, size: float) -> Floats:
+        """Return the steepness of each round for chunks of a mean size.
+
+        In the last ones, one chunk more or less on a link decides.
+        """
+        fit = goal * float(np.median(capacity)) / size
+        last = self.last or min(LAST_STEEPNESS, max(10 * PlacementParams.first, fit))
+        flat = int(self.last_share * self.rounds)
+        growing = np.geomspace(min(self.first, last), last, self.rounds - flat)
+        return np.append(growing, np.full(flat, last))
 
 
 DEFAULTS = PlacementParams()
 """What suits most placements."""
 
+QUICK = PlacementParams(rounds=10)
+"""Some rounds, where many networks are tried; `benchmarks/deadlock_free.py` measures it."""
+
+SETTLED = PlacementParams(first=30.0, rounds=20)
+"""Most chunks are well placed: at low steepness they would leave their paths and come back.
+
+`benchmarks/layers.py` measures it.
+"""
+
 LAST_STEEPNESS = 1e4
 """The last steepness at most; steeper prices lose digits."""
 
 SOURCES_PER_CALL = 16
-"""Sources that search in one call of the core, so that Ctrl-C is heard."""
+"""Sources that search at the same prices, in one call of the core, so that Ctrl-C is heard.
 
-MISSING_ROUNDS = 4
-"""Rounds in which chunks without a path find one, before all others move too."""
+`benchmarks/scale_routes.py` measures it.
+"""
 
 Report = Callable[[int, float], object]
 """Receives the round and the time."""
@@ -101,8 +121,7 @@ def place(
     if state is None:
         return None
     state.repaired, state.report = state.table.copy(), report
-    growing = np.geomspace(min(params.first, state.last), state.last, params.rounds)
-    grow_steeper(state, [*growing, *[state.last] * params.last_rounds], state.is_done)
+    grow_steeper(state, state.steepnesses, state.is_done)
     return Placement(state.best, state.least, state.repaired, state.prices or [state.price()])
 
 
@@ -129,7 +148,7 @@ def _begin(
 
     if start is not None and len(rows := without_path()):
         some = part(rows)
-        grow_steeper(some, [some.last] * MISSING_ROUNDS, some.is_done)
+        grow_steeper(some, some.steepnesses[-1:].repeat(QUICK.rounds), some.is_done)
         table[rows] = some.table
     if len(rows := without_path()):
         some = part(rows)
@@ -148,8 +167,7 @@ def _empty_table(network: Network, chunks: Chunks) -> Table | None:
     hops = core.most_hops(network.where, start, first, chunks.end)
     if hops < 0:
         return None
-    # Paths of more than twice the hops are not worth their load.
-    room = min(network.longest_path, 2 * hops + 4)
+    room = path_room(hops, network.longest_path)
     return np.full((len(chunks.start), room), NOTHING, dtype=np.int32)
 
 
@@ -186,7 +204,9 @@ class _BestResponse:
             np.add.reduceat(self.chunks.size, self.first[:-1]) if len(self.start) else np.zeros(0)
         )
         self.mean_size = total / np.diff(self.first)
-        self.last = self.params.last or self._fitting()
+        self.steepnesses = self.params.steepness(
+            self.goal, self.network.capacity, float(self.chunks.size.mean())
+        )
 
     @property
     def count(self) -> int:
@@ -198,11 +218,6 @@ class _BestResponse:
         """The largest load over capacity."""
         return float((self.load / self.network.capacity).max())
 
-    def _fitting(self) -> float:
-        """Return the steepness at which one chunk more or less on a link decides."""
-        fit = self.goal * float(np.median(self.network.capacity)) / float(self.chunks.size.mean())
-        return min(LAST_STEEPNESS, max(10 * PlacementParams.first, fit))
-
     def is_done(self) -> bool:
         """Return whether the goal is reached or time is up."""
         return self.least <= self.goal * (1 + 1e-9) or self.late()
@@ -210,8 +225,7 @@ class _BestResponse:
     def move(self, begin: int, steepness: float) -> int:
         """Let the chunks of some sources respond."""
         if begin == 0:
-            self.moved = 0
-            self.steepness = steepness
+            self.moved, self.steepness = 0, steepness
             self.scale = steepness / (max(self.goal, self.time) * self.network.capacity)
         end = min(begin + SOURCES_PER_CALL, self.count)
         self.moved += self.respond(slice(begin, end), self.scale, steepness)
@@ -223,19 +237,10 @@ class _BestResponse:
         rows = slice(int(first[0]), int(first[-1]))
         few = self.count <= self.params.fresh_sources
         return core.respond(
-            self.network.where,
-            self.start[sources],
-            first - first[0],
-            self.chunks.end[rows],
-            self.chunks.size[rows],
-            self.mean_size[sources],
-            scale,
-            steepness,
-            self.table[rows],
-            self.load,
-            1 if few else SOURCES_PER_CALL,
-            self.params.threads,
-        )
+            self.network.where, self.start[sources], first - first[0], self.chunks.end[rows],
+            self.chunks.size[rows], self.mean_size[sources], scale, steepness, self.table[rows],
+            self.load, 1 if few else SOURCES_PER_CALL, self.params.threads,
+        )  # fmt: skip
 
     def end_round(self) -> bool:
         """Keep the best paths and the prices; stop if nothing moves at the last steepness."""
@@ -244,7 +249,7 @@ class _BestResponse:
             self.report(self.round, self.time)
         self.prices.append(self.price())
         self.keep_best()
-        return not self.moved and self.round >= self.params.rounds
+        return not self.moved and self.steepness == self.steepnesses[-1]
 
     def price(self) -> Floats:
         """Return the price of each link over its capacity, scaled to a sum of 1 over capacity."""

@@ -1,4 +1,4 @@
-"""One route per pair by tables of destinations: a node sends all that is for a terminal one way on.
+"""One route per pair by tables of destinations: a node forwards all traffic for a terminal alike.
 
 That is what InfiniBand switches and most cards have room for: routes to a terminal form a tree that
 leads to it. The trees of `sssp` are a beginning. Then one node after the other changes the link by
@@ -20,16 +20,16 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
 from alltoall.paths.shortest import core_graph
-from alltoall.placing.place import LAST_STEEPNESS, SOURCES_PER_CALL, PlacementParams
+from alltoall.placing.place import SOURCES_PER_CALL, PlacementParams
 from alltoall.placing.rounds import grow_steeper
 from alltoall.routes.baselines.tables import routes_from_tables, sssp_tables
 from alltoall.settings import RouteSettings
 
 METHOD = "single by destination"
-"""What its routes say made them."""
+"""The name of the method in its routes."""
 
-TREE_PASSES = 60
-"""Passes over all nodes and terminals while the steepness rises."""
+TREES = PlacementParams(rounds=60, last_share=0.0)
+"""How prices grow steeper for trees; `benchmarks/deadlock_free.py` measures it."""
 
 
 def route_by_destination(
@@ -72,11 +72,10 @@ class Spreading:
         """
         self.goal, self.solve, self.rng = goal, settings.solve, rng
         demand = self.problem.demand
-        fit = goal * float(self.problem.topology.capacity.mean()) * len(demand.pairs()[0])
-        last = min(LAST_STEEPNESS, max(10 * PlacementParams.first, fit / demand.total))
-        steepness = np.geomspace(PlacementParams.first, last, TREE_PASSES)
+        size = demand.total / len(demand.pairs()[0])
+        steepness = TREES.steepness(goal, self.problem.topology.capacity, size)
         if not self._is_done():
-            grow_steeper(self, steepness.tolist(), self.solve.out_of_time)
+            grow_steeper(self, steepness, self.solve.out_of_time)
 
     def move(self, begin: int, steepness: float) -> int:
         """Let nodes change their links to some of the terminals."""

@@ -44,7 +44,7 @@ FREE_SIDE = 4
 def route_by_dimension(
     problem: Problem, grid: Grid, certificate: Certificate, method: str
 ) -> Routes:
-    """Return one route per pair in dimension order, which say that they are of some method."""
+    """Return one route per pair in dimension order, under the name of a method."""
     topology = problem.topology
     source, destination = problem.demand.pairs()
     begin, end = (topology.terminals[each] for each in (source, destination))
@@ -108,12 +108,8 @@ def enough_layers(grid: Grid) -> int:
 
 
 def _long_rings(grid: Grid) -> list[int]:
-    kinds = zip(grid.shape, grid.lines, strict=True)
-    return [axis for axis, (side, line) in enumerate(kinds) if _is_long(side, line)]
-
-
-def _is_long(side: int, line: Line) -> bool:
-    return line is Line.CYCLE and side > FREE_SIDE
+    kinds = enumerate(zip(grid.shape, grid.lines, strict=True))
+    return [axis for axis, (side, line) in kinds if line is Line.CYCLE and side > FREE_SIDE]
 
 
 def _breaks(grid: Grid, layers: int) -> Ints:

@@ -1,4 +1,4 @@
-"""MCF-extP: the flow per source, and the widest paths that it is made of.
+"""MCF-extP: the widest paths of a flow per source.
 
 For each pair: find the path whose narrowest link is widest, take that width off all its links, and
 repeat until nothing is left. The flow conserves exactly, so the widths add up to the demand and no
@@ -14,19 +14,16 @@ from alltoall.ir.routes import Routes
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings
 
-FLOW_SHARE = 0.5
-"""The share of the time for the program; the rest is for its paths."""
-
 
 def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
     """Solve the master program and extract widest paths.
 
-    A time limit ends the program early enough to find the paths of what it has; raise TimeoutError
-    if even those come too late.
+    The program gets half of the time left, its paths the rest; raise TimeoutError if even these
+    come too late.
     """
     settings = settings.begin()
     require_cluster(settings.solve)
-    flow = solve_sources(problem, settings.solve.sharing(FLOW_SHARE))
+    flow = solve_sources(problem, settings.solve.sharing())
     return routes_of_flow(flow, settings.solve)
 
 

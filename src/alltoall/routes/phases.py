@@ -27,19 +27,8 @@ from alltoall.placing.listed import (
     negotiate_listed,
     phase_loads,
 )
+from alltoall.routes.weights import TARGETS, tries_for
 from alltoall.settings import Late
-
-PHASE_ROUNDS = 200
-"""Rounds of negotiation for one try."""
-
-PLACES_TRIED = 400_000
-"""Places that are tried for all routes together, over all orders of the routes."""
-
-MOST_ORDERS_TRIED = 6
-"""Orders of the routes that are tried, each from its own seed, if the effort allows."""
-
-LOSSES_TOLD_APART = 16
-"""Sums of the phases' times that are told apart between no loss and the stated loss."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +70,7 @@ class Phases:
 
     @property
     def loss(self) -> float:
-        """What the phases cost: their time over that of all routes at once, less one."""
+        """The cost of phases: their time over that of all routes at once, less one."""
         return self.time / self.routes.time - 1
 
     @cached_property
@@ -123,9 +112,7 @@ def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = n
         raise UsageError(
             f"{phases} phases for {routes.count} routes; expected 1 to {routes.count} phases"
         )
-    found = first_found(
-        LOSSES_TOLD_APART, lambda step: _try(routes, phases, loss * step / LOSSES_TOLD_APART, late)
-    )
+    found = first_found(TARGETS, lambda step: _try(routes, phases, loss * step / TARGETS, late))
     if found is None:
         raise InputError(
             f"no {phases} phases of these {routes.count} routes within a loss of {loss:.4g} "
@@ -160,12 +147,10 @@ def _try(routes: Routes, phases: int, loss: float, late: Late) -> Phases | None:
         return _all_at_once(routes)
     items = _items(routes)
     nowhere = Choice(np.arange(routes.count), np.full(routes.count, UNPLACED))
-    tries = min(MOST_ORDERS_TRIED, max(1, PLACES_TRIED // (routes.count * phases)))
     for budget in _budgets(routes, phases, loss):
-        for seed in range(tries):
-            places = negotiate_listed(
-                routes.problem.topology, items, nowhere, budget, PHASE_ROUNDS, seed, late
-            )
+        for seed in range(tries_for(routes.count)):
+            topology = routes.problem.topology
+            places = negotiate_listed(topology, items, nowhere, budget, seed, late)
             if places is not None:
                 phase = _even_out(routes, places, budget)
                 # A phase that nothing needed would be a number only.
@@ -199,7 +184,7 @@ def _budgets(routes: Routes, phases: int, loss: float) -> Iterator[Floats]:
 
 
 def _own_time(routes: Routes) -> Floats:
-    """Return the time that each route would take alone."""
+    """Return the time of each route alone."""
     narrowest = np.minimum.reduceat(
         routes.problem.topology.capacity[routes.link], routes.start[:-1]
     )

@@ -117,7 +117,7 @@ def _require_memory(problem: Problem, paths: Paths) -> None:
 
 
 def _capacity_rows(translations: Translations) -> tuple[Ints, Floats]:
-    """Return the row of each link, and what each row has room for per unit of time."""
+    """Return the row of each link, and the capacity of each row."""
     link_class = translations.symmetry.link_orbit
     room = (
         np.bincount(link_class, translations.symmetry.problem.topology.capacity)
@@ -183,7 +183,7 @@ def priced_paths(problem: Problem, lengths: Floats) -> Paths:
 
 
 def _many(problem: Problem, settings: RouteSettings) -> bool:
-    """Whether there are so many candidates that symmetry pays, judged by those of one source."""
+    """Return whether symmetry pays, judged by the candidates of one source."""
     named = "disjoint" if settings.paths == "columns" else settings.paths
     first = _sending(problem, problem.sources[:1])
     count = candidate_paths(first, replace(settings, paths=named)).count

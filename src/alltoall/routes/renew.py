@@ -28,26 +28,19 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.paths.shortest import shortest_distances
-from alltoall.placing.chunks import Chunks, Table
+from alltoall.placing.chunks import Chunks, Table, largest_load, path_room
 from alltoall.placing.network import any_path, no_path
-from alltoall.placing.place import Placement, PlacementParams, place
+from alltoall.placing.place import SETTLED, place
 from alltoall.routes.by_destination import METHOD as BY_DESTINATION
 from alltoall.routes.single import COARSE_BOUND_GAP
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import SolveSettings
 
-DETOUR_HOPS = 6
-"""How many more hops than the longest of the last routes a new one may have."""
-
-RENEWING_STEEPNESS = 20.0
-"""The first steepness where most chunks are well placed already."""
-
-RENEWING_PASSES = (15, 30)
-"""Passes of responses while prices grow steeper: few mostly do, and if not, more of them follow."""
-
 RAISES, STEPS_OF_A_RAISE = 3, 150
-"""How often, and by how many steps at most, the bound is raised until it proves the gap: so few
-that no flow is made exact on the way."""
+"""How often, and by how many steps at most, the bound is raised until it proves the gap.
+
+They are so few that no flow is made exact on the way. `benchmarks/scale.py` measures it.
+"""
 
 MOST_RAISED = 20_000_000
 """Flow variables up to which steps raise the bound."""
@@ -59,7 +52,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Renewed:
-    """New routes, and what they are to be held against.
+    """New routes, and numbers to compare them with.
 
     `repaired` is the time if only what is displaced moves, `unserved` the share of the demand that
     the last routes, as they are, no longer deliver, and `moved` the routes that are not the same.
@@ -71,17 +64,17 @@ class Renewed:
     moved: int
 
     def losses(self) -> dict[str, float | None]:
-        """Return what the last routes lose, as plain values."""
+        """Return the losses of the last routes, as plain values."""
         loss = self.repaired / self.routes.bound - 1 if self.routes.bound > 0 else None
         return {"unserved": self.unserved, "repaired_gap": loss}
 
     def summary(self) -> dict[str, Any]:
-        """Return what the last routes lose, and how many moved, as plain values."""
+        """Return the losses of the last routes, and how many moved, as plain values."""
         return {**self.losses(), "moved": self.moved}
 
 
 def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Renewed:
-    """Return routes for a problem a little different from that of the last ones."""
+    """Return routes for a problem a little different from the last one."""
     settings = settings.begin()
     cut, source, destination, table = _carried_over(problem, last, _most_hops(problem))
     proof = certify(problem, _lengths(problem, last))
@@ -169,62 +162,43 @@ def _responded(
     settings: SolveSettings,
 ) -> tuple[float, Table, Certificate]:
     """Return the time if only what has no path moves, paths after all respond, and their proof."""
-    repaired = 0.0
-    for passes in RENEWING_PASSES:
-        placed = _place_from(problem.topology, cut, table, proof.bound, passes, settings)
+
+    def report(index: int, time: float) -> None:
+        above = time / proof.bound - 1
+        settings.report(f"moving routes: pass {index}, {above:.2%} above the bound")
+
+    repaired, network = 0.0, any_path(problem.topology)
+    params = replace(SETTLED, threads=settings.workers)
+    for _ in range(2):  # Few rounds mostly do; if not, as many follow.
+        goal = proof.bound * (1 + settings.gap)
+        placed = place(network, cut, goal, params, table, settings.out_of_time, report)
+        if placed is None:
+            raise no_path(problem.topology)
         table = placed.table
-        # Of the second round these are the paths that it begins with.
-        repaired = repaired or _time(problem, Paths.from_table(*ends, placed.repaired), cut.size)
+        if not repaired:
+            before = Paths.from_table(*ends, placed.repaired)
+            repaired = largest_load(problem.topology, before, cut.size)
         proof = certify(problem, [proof.lengths, *_means(placed.prices)])
         paths = Paths.from_table(*ends, table)
-        proof = _raised(problem, paths, cut.size, proof, settings)
-        if _time(problem, paths, cut.size) <= proof.bound * (1 + settings.gap):
+        enough = largest_load(problem.topology, paths, cut.size) / (1 + settings.gap)
+        proof = _raised(problem, paths, cut.size, proof, enough, settings)
+        if enough <= proof.bound:
             break
     return repaired, table, proof
 
 
-def _place_from(
-    topology: Topology,
-    cut: Chunks,
-    table: Table,
-    bound: float,
-    rounds: int,
-    settings: SolveSettings,
-) -> Placement:
-    """Place chunks from where they are, within the gap of a bound."""
-
-    def report(index: int, time: float) -> None:
-        settings.report(f"moving routes: pass {index}, {time / bound - 1:.2%} above the bound")
-
-    params = PlacementParams(first=RENEWING_STEEPNESS, rounds=rounds, threads=settings.workers)
-    placed = place(
-        any_path(topology),
-        cut,
-        bound * (1 + settings.gap),
-        params,
-        table,
-        settings.out_of_time,
-        report,
-    )
-    if placed is None:
-        raise no_path(topology)
-    return placed
-
-
-def _time(problem: Problem, paths: Paths, size: Floats) -> float:
-    """Return the largest load of chunks on paths over capacity."""
-    topology = problem.topology
-    return float((paths.load(size, topology.links) / topology.capacity).max())
-
-
 def _raised(
-    problem: Problem, paths: Paths, size: Floats, proof: Certificate, settings: SolveSettings
+    problem: Problem,
+    paths: Paths,
+    size: Floats,
+    proof: Certificate,
+    enough: float,
+    settings: SolveSettings,
 ) -> Certificate:
-    """Return a proof that paths are within the gap, or a better one than the given, by some steps.
+    """Return a proof of a bound that is enough, or a better one than the given, by some steps.
 
     The first-order method begins with the loads of the paths and the lengths of the proof.
     """
-    enough = _time(problem, paths, size) / (1 + settings.gap)
     program = whole_program(problem, by_source(problem))
     if proof.bound >= enough or program.variables > MOST_RAISED:
         return proof
@@ -263,7 +237,7 @@ def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, In
     source, destination = (np.concatenate((ends[side][stays], fresh[side])) for side in range(2))
     size = np.concatenate((size, problem.demand.of(*fresh)))
     width = old_table.shape[1]  # Those of chunks may pass a switch more than once.
-    room = max(width, min(new.nodes - 1, max(hops, width) + DETOUR_HOPS))
+    room = max(width, path_room(max(hops, width), new.nodes - 1))
     whole = np.full((len(source), room), NOTHING, dtype=np.int32)
     whole[: len(stays), :width] = table
     order = np.argsort(new.terminals[source], kind="stable")
@@ -289,7 +263,7 @@ def _pairs_without(problem: Problem, source: Ints, destination: Ints) -> tuple[I
 
 
 def _most_hops(problem: Problem) -> int:
-    """Return the hops between the pair that is furthest apart; refuse pairs that nothing joins."""
+    """Return the hops between the furthest pair; refuse pairs without a path."""
     topology, (source, destination) = problem.topology, problem.demand.pairs()
     starts = topology.terminals[problem.sources]
     hops = shortest_distances(topology, np.ones(topology.links), starts)
@@ -305,7 +279,7 @@ def _most_hops(problem: Problem) -> int:
 
 
 def _lengths(problem: Problem, last: Routes) -> list[Floats]:
-    """Return the last lengths, and those of the links at nodes that lost some."""
+    """Return the last lengths, and cuts around nodes that lost links."""
     new, old = problem.topology, last.problem.topology
     node = matching_nodes(old, new)
     link = matching_links(old, new, node)
@@ -315,7 +289,7 @@ def _lengths(problem: Problem, last: Routes) -> list[Floats]:
 
 
 def _means(charged: list[Floats]) -> list[Floats]:
-    """Return the means of what was charged over some of the passes: none is always the best."""
+    """Return mean prices over some of the rounds: none is always the best."""
     count = len(charged)
     parts = (charged[count * low // 6 : count * (low + 2) // 6] for low in range(5))
     return [np.mean(part, axis=0) for part in parts if part]

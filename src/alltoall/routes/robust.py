@@ -15,8 +15,10 @@ second half of all steps. In every step the demands are drawn anew, so there are
 could fit by chance; of the hose model they are the permutations that are worst for the shares of
 that step. Where translations map the network to itself, they map the family too, and of convex
 objectives the average over them is no worse: paths that are images of each other have one share.
+`benchmarks/templates.py` measures it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,28 +39,25 @@ from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings
 
 METHOD = "robust"
-"""Its name among the methods, which its answers carry."""
+"""The name of the method."""
 
 STEPS = 400
 """Steps of mirror descent; the shares are those of the second half, on average."""
 
 BATCH = 48
-"""Demands that are drawn in every step; 16 lose 0.8 points more of pairs, 128 save 0.2."""
+"""Demands drawn in every step; 16 lose 0.8 points more of pairs, 128 save 0.2."""
 
 LINK_STEEPNESS = 40.0
 """How sharply the fullest links count: e to the power of this for a load of all of the bound."""
 
-FIRST_STEP, HALVED_AFTER = 0.2, 30
-"""The first step, in multiples of the mean gradient, and the steps after which it is half of it."""
+FIRST_STEP = 0.5
+"""The first step, in multiples of the mean gradient; step k is shorter by the root of k."""
 
 LONGER = 2
-"""Hops that a path may be longer than a shortest one, where there are not too many such paths."""
+"""Hops by which a path may be longer than a shortest one, if there are few of them."""
 
 ENOUGH_PATHS = 60_000
 """Paths of all pairs beyond which longer ones are left out: a step takes time for each."""
-
-FEWER_HOPS = 0.5
-"""How much smaller the first share of a path is for a hop more, as a power of e."""
 
 LEAST_SHARE = 0.01
 """Shares of a pair below which a route is not worth having."""
@@ -83,7 +82,7 @@ def route_robust(problem: Problem, settings: RouteSettings) -> Routes:
 
 @dataclass(frozen=True, eq=False)
 class _Pool:
-    """Candidate paths of all pairs; those that are images of each other have one `variable`.
+    """Candidate paths of all pairs; images of each other have one `variable`.
 
     `first` is the pair of each variable, and `crossing` [links, paths] what a unit on a path takes
     of the time of a link.
@@ -94,11 +93,10 @@ class _Pool:
     pair: Ints
     variable: Ints
     first: Ints
-    hops: Ints
     crossing: csr_array
 
     def shares(self, logs: Floats) -> Floats:
-        """Return shares in proportion to the exponents of logarithms; those of a pair add to 1."""
+        """Return shares in proportion to exp(logs) that add up to 1 for each pair."""
         cells = len(self.problem.topology.terminals) ** 2
         top = np.full(cells, -np.inf)
         np.maximum.at(top, self.first, logs)
@@ -118,7 +116,7 @@ def _pool(problem: Problem, settings: RouteSettings) -> _Pool:
     )
     variable = np.tile(np.arange(one.count), translations.order)
     size = len(topology.terminals)
-    return _Pool(problem, paths, paths.pair(size), variable, one.pair(size), one.hops, crossing)
+    return _Pool(problem, paths, paths.pair(size), variable, one.pair(size), crossing)
 
 
 def _candidates(problem: Problem, translations: Translations, settings: RouteSettings) -> Paths:
@@ -144,18 +142,21 @@ def _candidates(problem: Problem, translations: Translations, settings: RouteSet
 def _descend(pool: _Pool, family: Family, settings: RouteSettings) -> Floats:
     """Return the share of each variable; if time runs out, those of the steps so far."""
     random = np.random.default_rng(settings.seed)
-    needs, least = _Needs(pool.problem), None
-    logs: Floats = -FEWER_HOPS * pool.hops.astype(np.float64)
+    bounds, least = _quick_bounds(pool.problem), None
+    logs = np.zeros(len(pool.first))
     total = np.zeros(len(logs))
     for step in range(STEPS):
         share = pool.shares(logs)
         if settings.solve.out_of_time() and least is not None:
             break
-        matrices = _worst(pool, share) if family.hose else family.draw(random, BATCH)
-        amounts = (matrices / needs.least_times(matrices)[:, None, None]).reshape(len(matrices), -1)
+        if family.hose:
+            matrices = worst_of_hose(pool.problem, pool.paths, share[pool.variable])[:BATCH]
+        else:
+            matrices = family.draw(random, BATCH)
+        amounts = (matrices / bounds(matrices)[:, None, None]).reshape(len(matrices), -1)
         worst = family.hose or len(family.given) > 0
         gradient, mean = _gradient(pool, share, amounts[:, pool.pair].T, worst)
-        logs = logs - FIRST_STEP / np.sqrt(1 + step / (HALVED_AFTER / 3)) * gradient
+        logs = logs - FIRST_STEP / np.sqrt(1 + step) * gradient
         total = total + share if step >= STEPS // 2 else share
         least = mean if least is None else min(least, mean)
         if step % 20 == 0:
@@ -183,27 +184,24 @@ def _gradient(pool: _Pool, share: Floats, amounts: Floats, worst: bool) -> tuple
     )
 
 
-def _worst(pool: _Pool, share: Floats) -> Floats:
-    """Return the permutations of the hose model that load the fullest links most."""
-    return worst_of_hose(pool.problem, pool.paths, share[pool.variable])[:BATCH]
+def _quick_bounds(problem: Problem) -> Callable[[Floats], Floats]:
+    """Return a function that bounds the time of any demands [demands, n, n] from below.
 
+    By distances, and by what passes the links of a node.
+    """
+    topology, ends = problem.topology, problem.topology.terminals
+    hops = shortest_distances(topology, np.ones(topology.links), ends)[:, ends]
+    # Without links there is nothing to send, so that any capacity does.
+    out, into = (
+        np.where(room > 0, room, 1.0)
+        for node in (topology.tail, topology.head)
+        for room in [np.bincount(node, topology.capacity, topology.nodes)[ends]]
+    )
 
-class _Needs:
-    """Quick bounds on the time of any demand: distances, and what passes the links of a node."""
-
-    def __init__(self, problem: Problem) -> None:
-        topology = problem.topology
-        ends = topology.terminals
-        self.hops = shortest_distances(topology, np.ones(topology.links), ends)[:, ends]
-        self.capacity = float(topology.capacity.sum())
-        out = np.bincount(topology.tail, topology.capacity, topology.nodes)[ends]
-        into = np.bincount(topology.head, topology.capacity, topology.nodes)[ends]
-        # Without links there is nothing to send, so that any capacity does.
-        self.out, self.into = np.where(out > 0, out, 1.0), np.where(into > 0, into, 1.0)
-
-    def least_times(self, matrices: Floats) -> Floats:
-        """Return a time for each matrix that no routes are below."""
-        far = products(matrices, self.hops).sum(axis=(1, 2)) / self.capacity
-        sent = (matrices.sum(axis=2) / self.out).max(axis=1)
-        received = (matrices.sum(axis=1) / self.into).max(axis=1)
+    def bounds(matrices: Floats) -> Floats:
+        far = products(matrices, hops).sum(axis=(1, 2)) / topology.capacity.sum()
+        sent = (matrices.sum(axis=2) / out).max(axis=1)
+        received = (matrices.sum(axis=1) / into).max(axis=1)
         return np.asarray(np.maximum(far, np.maximum(sent, received)))
+
+    return bounds

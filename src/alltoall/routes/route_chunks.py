@@ -13,36 +13,18 @@ from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.chunks import chunks_of
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
-from alltoall.placing.chunks import Chunks
+from alltoall.placing.chunks import Chunks, path_room
 from alltoall.placing.listed import Choice, ListedChunks, negotiate_listed, phase_loads
 from alltoall.placing.negotiate import negotiate
 from alltoall.placing.network import any_path
-from alltoall.routes.weights import round_up_time, routes_from_weights
+from alltoall.routes.weights import TARGETS, round_up_time, routes_from_weights, tries_for
 from alltoall.settings import Late
 
 NEARLY_WHOLE = 1e-7
 """How far from a whole number of chunks a weight may be and still count as one."""
 
-LISTED_ROUNDS = 150
-"""Rounds of negotiation for one try."""
-
-LISTED_TRIES = 4
-"""Orders of the chunks that are tried, each from its own seed."""
-
-REROUTING_ROUNDS = 100
-"""Rounds of negotiation over all paths for one try."""
-
-REROUTED_CHUNKS = 10_000
-"""Chunks that are rerouted in all tries for one target together."""
-
-REROUTING_TRIES = 8
-"""Orders of the chunks that are tried over all paths, if the effort allows."""
-
-TIMES_TOLD_APART = 24
-"""Times that are told apart between no loss and that of the first rounding."""
-
 MOST_ROUTE_CHUNKS = 20_000_000
-"""Chunks of all shards together that can be placed on routes."""
+"""Chunks of all shards together, at most."""
 
 
 class RouteChunks:
@@ -101,7 +83,7 @@ class RouteChunks:
         if self.problem.demand.uniform:
             unit = 1 / (self.chunks * float(self.problem.topology.capacity.max()))
         span = max(0.0, worst - least)
-        step = max(unit, span / TIMES_TOLD_APART, 1e-12 * worst)
+        step = max(unit, span / TARGETS, 1e-12 * worst)
         return least, step, math.ceil(span / step * (1 - 1e-9)) - 1
 
     def time(self, places: Choice) -> float:
@@ -111,13 +93,11 @@ class RouteChunks:
     def on_own_paths(self, first: Choice, target: float) -> Choice | None:
         """Return places on the pairs' own paths within a time, if they are found."""
         budget = np.array([target * (1 + 1e-12)])
-        tries = (
-            negotiate_listed(
-                self.problem.topology, self.items, first, budget, LISTED_ROUNDS, seed, self.late
-            )
-            for seed in range(LISTED_TRIES)
+        tried = (
+            negotiate_listed(self.problem.topology, self.items, first, budget, seed, self.late)
+            for seed in range(tries_for(len(self.size)))
         )
-        return next((places for places in tries if places is not None), None)
+        return next((places for places in tried if places is not None), None)
 
     def on_any_paths(self, first: Choice, target: float) -> Routes | None:
         """Return routes over any paths within a time, if they are found."""
@@ -125,19 +105,17 @@ class RouteChunks:
         ends = (self.paths.source[first.path], self.paths.destination[first.path])
         chunks = Chunks(topology.terminals[ends[0]], topology.terminals[ends[1]], self.size)
         budget, network = target * topology.capacity * (1 + 1e-12), any_path(topology)
-        for seed in range(min(REROUTING_TRIES, max(1, REROUTED_CHUNKS // len(self.size)))):
+        for seed in range(tries_for(len(self.size))):
             if self.late():
                 break
-            table, fits = negotiate(
-                network, chunks, self._table(first), budget, REROUTING_ROUNDS, seed, self.late
-            )
+            table, fits = negotiate(network, chunks, self._table(first), budget, seed, self.late)
             if fits:
                 return self._merged(Paths.from_table(*ends, table), self.size)
         return None
 
     def _table(self, places: Choice) -> Ints:
         """Return the links of every chunk, a row each, with room for longer paths."""
-        room = min(self.problem.topology.nodes, 2 * int(self.paths.hops.max()) + 4)
+        room = path_room(int(self.paths.hops.max()), self.problem.topology.nodes)
         return self.paths.table(room)[places.path]
 
     def as_routes(self, places: Choice) -> Routes:
@@ -153,7 +131,7 @@ class RouteChunks:
         return self._weighted(*paths.merge_equal(weight))
 
     def _weighted(self, paths: Paths, weight: Floats, layered: Routes | None = None) -> Routes:
-        """Return routes with weights that are exact multiples of their chunk."""
+        """Return routes whose weights are exact multiples of their chunk."""
         units = weight * self.chunks
         whole = bool((np.abs(units - np.rint(units)) <= NEARLY_WHOLE).all())
         return routes_from_weights(

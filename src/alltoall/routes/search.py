@@ -22,9 +22,6 @@ from alltoall.routes.skews import SKEW, Judged, judge
 from alltoall.routes.whole_chunks import bounded_chunks, common_factor_chunks, limit_routes
 from alltoall.settings import RouteSettings
 
-ROUTING_SHARE = 0.6
-"""The share of a time limit for routes that layers follow."""
-
 
 @dataclass(frozen=True, eq=False)
 class FoundRoutes:
@@ -67,8 +64,8 @@ def find_routes(
     """
     settings = (settings or RouteSettings()).begin()
     _refuse_with_tables(settings, last is not None)
-    share = 1.0 if settings.layers is None or method == METHOD else ROUTING_SHARE
-    solving = settings.solve.sharing(share)
+    is_last = settings.layers is None or method == METHOD
+    solving = settings.solve if is_last else settings.solve.sharing()
     renewed, before = None, _read(last)
     if before is None:
         routes = route(problem, method, replace(settings, solve=solving))

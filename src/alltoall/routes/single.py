@@ -25,28 +25,19 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
-from alltoall.placing.chunks import Chunks, Table
+from alltoall.placing.chunks import Chunks, Table, largest_load
 from alltoall.placing.negotiate import negotiate, trace_paths
 from alltoall.placing.network import any_path, no_path
 from alltoall.placing.place import PlacementParams, place
 from alltoall.routes.by_destination import route_by_destination
-from alltoall.routes.weights import round_up_time, routes_from_weights
+from alltoall.routes.weights import round_up_time, routes_from_weights, tries_for
 from alltoall.settings import RouteSettings, SolveSettings
 
-ROUNDS_PER_TARGET = 200
-"""Rounds of negotiation for one try."""
-
-ORDERS_PER_TARGET = 8
-"""Orders of the chunks tried for one target, each from its own seed."""
-
 COARSE_BOUND_GAP = 5e-4
-"""The certified gap that is asked of the bound, at least, where only the bound is needed."""
-
-LEAST_RISE = 1e-3
-"""Targets rise by at least this share of the bound from one try to the next."""
+"""The least certified gap where only the bound is needed; `benchmarks/scale_routes.py`."""
 
 DEFAULT_ROUTES = 8
-"""Routes per pair that `few` tries unless told otherwise: what the paper's card stores."""
+"""Routes per pair that `few` tries by default: as many as the paper's card stores."""
 
 
 def route_single(problem: Problem, settings: RouteSettings) -> Routes:
@@ -121,8 +112,7 @@ def _best_response(topology: Topology, cut: Chunks, goal: float, settings: Solve
     def report(index: int, time: float) -> None:
         settings.report(f"spreading chunks: pass {index}, {time / goal - 1:.2%} above the goal")
 
-    few = len(np.unique(cut.start)) <= sizes.FRESH_PRICE_SOURCES
-    params = PlacementParams(rounds=100 if few else 40, threads=settings.workers)
+    params = PlacementParams(threads=settings.workers)
     placed = place(any_path(topology), cut, goal, params, late=settings.out_of_time, report=report)
     if placed is None:
         raise no_path(topology)
@@ -138,21 +128,18 @@ def _negotiated(
     """
     topology = flow.problem.topology
     network, reached = any_path(topology), _time(topology, cut, table) * (1 - 1e-9)
-    tries = min(ORDERS_PER_TARGET, sizes.NEGOTIATED_CHUNKS // len(cut.start))
-    starts = [table] if tries == 0 else [*_flow_paths(flow, cut, table.shape[1]), table]
+    starts = [*_flow_paths(flow, cut, table.shape[1]), table]
     for target in _targets(flow.problem, flow.bound, chunks):
-        if target >= reached or tries == 0:
+        if target >= reached:
             break
         above = target / flow.bound - 1
         settings.solve.report(f"{len(cut.start)} chunks negotiate: {above:.2%} above the bound")
         budget = target * topology.capacity * (1 + 1e-12)
-        for attempt in range(tries):
+        for attempt in range(tries_for(len(cut.start))):
             if settings.solve.out_of_time():
                 return table
             start, seed = starts[attempt % len(starts)], settings.seed + attempt
-            paths, fits = negotiate(
-                network, cut, start, budget, ROUNDS_PER_TARGET, seed, settings.solve.out_of_time
-            )
+            paths, fits = negotiate(network, cut, start, budget, seed, settings.solve.out_of_time)
             if fits:
                 return paths
     return table
@@ -174,9 +161,7 @@ def _flow_paths(flow: Flow, cut: Chunks, hops: int) -> list[Table]:
 
 
 def _time(topology: Topology, cut: Chunks, table: Table) -> float:
-    """Return the largest load over capacity of chunks on their paths."""
-    load = Paths.from_table(cut.start, cut.end, table).load(cut.size, topology.links)
-    return float((load / topology.capacity).max())
+    return largest_load(topology, Paths.from_table(cut.start, cut.end, table), cut.size)
 
 
 def _cut(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
@@ -189,13 +174,13 @@ def _cut(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
 
 def _targets(problem: Problem, bound: float, chunks: int) -> Iterator[float]:
     """Yield times to aim for: whole chunks over the widest link where all chunks are equal."""
-    grid = LEAST_RISE * bound
+    grid = COARSE_BOUND_GAP * bound
     if problem.demand.uniform:
         unit = 1 / (chunks * float(problem.topology.capacity.max()))
         grid = unit * max(1, round(grid / unit))
         bound = round_up_time(problem, bound, chunks)
     for step in count():
-        # Steps grow slowly, so that a hard problem is not approached forever.
+        # Steps grow slowly, so that hard problems end too.
         yield float(bound + grid * (step + step * step // 16))
 
 

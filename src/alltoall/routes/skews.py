@@ -7,7 +7,7 @@
 | skew | half of the matrices are of the one kind, half of the other |
 | hose | any, as long as no terminal sends or receives more than its share: permutations are worst |
 
-Anything else is the name of a file with one demand in it.
+Anything else is the name of a file with one demand in it. `benchmarks/templates.py` judges by them.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,10 +28,11 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.units import normal_units
+from alltoall.routes.single import COARSE_BOUND_GAP
 from alltoall.settings import SolveSettings
 
 HOSE, SKEW = "hose", "skew"
-"""Families that are known by what they allow, and that mix both kinds of lognormal amounts."""
+"""The family of all demands within the shares of terminals, and the mixture of lognormal ones."""
 
 PAIR_SIGMA, DESTINATION_SIGMA = 1.0, 0.8
 """The spread of lognormal amounts: of each pair, and of each destination."""
@@ -58,7 +59,7 @@ def _skew(random: np.random.Generator, count: int, size: int) -> Floats:
 
 
 def _permutations(random: np.random.Generator, count: int, size: int) -> Floats:
-    """Return random permutations without fixed points: those of one cycle through all."""
+    """Return random permutations without fixed points: single cycles."""
     factors = np.zeros((count, size, size))
     for each in factors:
         cycle = random.permutation(size)
@@ -76,7 +77,7 @@ SKEWS: dict[str, Draw] = {
 
 
 class Family:
-    """The demands that a template is to serve: some families, or the files of some demands."""
+    """The demands for a template to serve: of some families, or from files."""
 
     def __init__(self, problem: Problem, names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -152,13 +153,10 @@ MOST_CELLS = 50_000_000
 """Links times pairs up to which the worst permutations of the hose model are looked for."""
 
 JUDGED = 12
-"""Demands that a template is judged by."""
-
-BOUND_GAP = 5e-3
-"""The certified gap that is asked of the bound of each of them."""
+"""Demands by which a template is judged."""
 
 OTHER_SEED = 2**31
-"""What keeps the demands that a template is judged by apart from those that made it."""
+"""Draws other demands to judge a template than made it."""
 
 
 @dataclass(frozen=True)
@@ -201,13 +199,13 @@ def judge(
             break
         demand = Demand(problem.demand.terminals, matrix)
         posed = normal_units(Problem(problem.topology, demand)).problem
-        flow = solve_master(posed, replace(settings, gap=max(settings.gap, BOUND_GAP)))
+        flow = solve_master(posed, replace(settings, gap=max(settings.gap, COARSE_BOUND_GAP)))
         losses.append(check_template(template, demand, flow.certificate.lengths).template_loss)
     return Judged(family.names, tuple(sorted(losses))) if losses else None
 
 
 def _matrices(template: Template, family: Family, seed: int) -> Floats:
-    """Return what to judge by: demands that are drawn, all given ones, or the worst of a hose."""
+    """Return the demands to judge by: some drawn, all given ones, or the worst of a hose."""
     if family.hose and isinstance(template, Routes):
         demand = template.problem.demand.of(template.source, template.destination)
         return worst_of_hose(template.problem, template, template.weight / demand)[:JUDGED]

@@ -2,17 +2,22 @@
 
 import numpy as np
 
+from alltoall.flows import sizes
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
+from alltoall.placing.negotiate import NEGOTIATION
 
 NEGLIGIBLE_WEIGHT = 1e-9
 """Weights below this share of the pair's demand are noise of the solver."""
 
+TARGETS = 24
+"""Times that are tried between no loss and the largest one; `benchmarks/routes.py` measures it."""
+
 NO_LOSS = 1e-9
-"""The share of the time below which one that is longer is as good."""
+"""Times that differ by less than this share are equal."""
 
 
 def routes_from_weights(
@@ -48,6 +53,11 @@ def routes_from_weights(
         hop_layer=None if own is None else own.hop_layer,
         denominator=denominator,
     )
+
+
+def tries_for(chunks: int) -> int:
+    """Return how many orders of chunks are tried: the fewer there are, the more."""
+    return min(NEGOTIATION.tries, max(1, sizes.NEGOTIATED_CHUNKS // max(1, chunks)))
 
 
 def round_up_time(problem: Problem, bound: float, chunks: int) -> float:

@@ -5,8 +5,8 @@ a shard is cut into at most C chunks: by largest remainder first, then chunks ne
 paths of their pair (`listed`), and if that loses more than whole chunks have to, over all paths
 (`negotiate`, in `paths`). What it costs is reported.
 
-Paths may change here, so layers are assigned afterwards. Routes that have layers keep them, and
-their chunks keep to the paths that there are.
+Paths may change here, so layers are assigned afterwards. Routes with layers keep these, and their
+chunks keep to the same paths.
 
 Weights as exact fractions: the fewest chunks per shard that carry the routes at no loss.
 
@@ -23,6 +23,7 @@ from collections.abc import Callable
 import numpy as np
 
 from alltoall.errors import UsageError
+from alltoall.flows import sizes
 from alltoall.ir.arrays import Ints
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
@@ -34,10 +35,10 @@ from alltoall.routes.weights import NO_LOSS, routes_from_weights
 from alltoall.settings import MOST_CHUNKS, RouteSettings
 
 MOST_TRIED_PER_SHARD = 64
-"""Chunks per shard beyond which none are looked for: the paths as they are will do."""
+"""Chunks per shard at most: beyond, the routes stay as they are."""
 
-EXACT_CHUNKS_TRIED = 40_000
-"""Chunks of all pairs that are looked for paths in all tries together; a few seconds at most."""
+EXACT_CHUNKS_TRIED = sizes.NEGOTIATED_CHUNKS
+"""Chunks of all tries together; they take a few seconds at most."""
 
 SOLVER_MISS = 1e-6
 """The share of the time by which a solver may miss the optimum that whole chunks have exactly."""
@@ -74,9 +75,9 @@ def fewest_chunks(
     others: Callable[[], Paths] | None = None,
     anywhere: bool = False,
 ) -> Routes:
-    """Return routes of the same time in the fewest chunks per shard that are found.
+    """Return routes of the same time in the fewest chunks per shard found.
 
-    They take the paths of the routes, the `others`, or, if `anywhere`, all that there are.
+    They take the paths of the routes, the `others`, or any paths if `anywhere`.
     """
     routes, late = exact_weights(routes), settings.begin().solve.out_of_time
     time = max(routes.time, routes.bound * (1 + min(SOLVER_MISS, settings.solve.gap)))
@@ -135,14 +136,14 @@ def common_factor_chunks(routes: Routes, most_chunks: int = MOST_CHUNKS) -> int 
 
 
 ANY_PATHS = ("extp", "single", "few", "fptas")
-"""Methods whose routes may be any paths; those of others are what their name says."""
+"""Methods whose routes may be any paths; the names of the others promise some."""
 
 
 def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Routes:
     """Return routes of whole chunks, at most `chunks` per shard, of the least time found.
 
-    A demand that is no whole number of chunks is cut into equal ones of about that size, and then
-    the routes have no common denominator.
+    Other demands than whole numbers of chunks are cut into equal ones of about that size; then the
+    routes have no common denominator.
     """
     if chunks < 1:
         raise UsageError(f"{chunks} chunks per shard; expected at least 1")

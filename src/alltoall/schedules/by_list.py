@@ -1,11 +1,11 @@
-"""`list`: a schedule is routes plus an order. Chunks get paths first, and then steps.
+"""`list`: give chunks paths first, and then steps by list scheduling.
 
-Every shard is cut into chunks, and each chunk is given a path as `single` and `few` do, with loads
-near the certified bound; then the chunks are served link by link (`orders`). The time is at least
-that of the paths' largest load, and list scheduling seldom loses much to it, so the time-stepped
-program, which grows with the steps, is not needed. What a list leaves above the loss is repaired
-(`tighten`), as far as that is a small matter, and held against chunks that go in rounds (`rounds`).
-Rounds take many chunks, so the usual numbers of them are tried first.
+Every shard is cut into chunks, and each chunk gets a path as in `single` and `few`, with loads near
+the certified bound; then list scheduling orders the chunks (`orders`). The time is at least the
+largest load of the paths, and list scheduling seldom loses much to it, so the time-stepped program,
+which grows with the steps, is not needed. A small order above the loss is shortened (`tighten`),
+and compared with chunks in rounds (`rounds`). Rounds take many chunks, so the usual numbers of
+chunks come first.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from alltoall.schedules.placed import (
     place_routes,
 )
 from alltoall.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
-from alltoall.schedules.tighten import tightened
+from alltoall.schedules.tighten import tighten
 from alltoall.schedules.timed_chunks import common_shard, most_chunks
 from alltoall.schedules.timestepped import COARSE_GAP
 from alltoall.settings import USUAL_MOST_CHUNKS, RouteSettings, ScheduleSettings, SolveSettings
@@ -41,7 +41,7 @@ from alltoall.settings import USUAL_MOST_CHUNKS, RouteSettings, ScheduleSettings
 def find_by_list(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Find a schedule by list scheduling, for a problem in normal units.
 
-    It has the fewest chunks per shard that keep within the loss of the certified bound, or the best
+    It has the fewest chunks per shard within the loss of the certified bound, or else the best
     number found.
     """
     if settings.robust is not None:
@@ -51,7 +51,7 @@ def find_by_list(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
         raise KeyboardInterrupt
     best: Ordered | None = None
     curve: dict[float, float] = {}
-    for found in _tried(flow, settings):
+    for found in _candidates(flow, settings):
         finest = found.placed.chunks.most
         curve[finest] = min(curve.get(finest, np.inf), found.time / flow.time - 1)
         best = found if best is None else cheaper(best, found, settings.latency)
@@ -60,12 +60,12 @@ def find_by_list(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     if best is None:
         raise InputError("no number of chunks to try; expected at least one chunk per shard")
     schedule = best.write(flow.certificate, flow.time)
-    curve = {chunks: curve[chunks] for chunks in sorted(curve)}
+    curve = dict(sorted(curve.items()))
     return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, flow.bound)
 
 
-def _tried(flow: Flow, settings: ScheduleSettings) -> Iterator[Ordered]:
-    """Yield orders of more and more chunks: of usual numbers, of these in rounds, and of more."""
+def _candidates(flow: Flow, settings: ScheduleSettings) -> Iterator[Ordered]:
+    """Yield orders of usual numbers of chunks, of these in rounds, and of more chunks."""
     usual: list[Placed] = []
     most = per_shard(flow.problem, USUAL_MOST_CHUNKS)
     finer = choices(flow.problem, flow.bound, settings)
@@ -79,7 +79,7 @@ def _tried(flow: Flow, settings: ScheduleSettings) -> Iterator[Ordered]:
 
 
 def orders(placed: Placed, bound: float, settings: ScheduleSettings) -> Iterator[Ordered]:
-    """Yield the best order of chunks on their paths, and finer ones in rounds if that helps."""
+    """Yield the best order of chunks on their paths, and orders in rounds if these may help."""
     best = _best_list(placed, bound, settings)
     yield best
     if best.time > _enough(bound, settings):
@@ -87,22 +87,22 @@ def orders(placed: Placed, bound: float, settings: ScheduleSettings) -> Iterator
 
 
 def _enough(bound: float, settings: ScheduleSettings) -> float:
-    """Return the time that is within the loss."""
+    """Return the largest time within the loss."""
     return bound * (1 + settings.loss) * (1 + 1e-9)
 
 
 def _best_list(placed: Placed, bound: float, settings: ScheduleSettings) -> Ordered:
-    """Return the best order of a list; what it leaves above the loss, and is small, is repaired."""
+    """Return the best order of a list; shorten a small one that is above the loss."""
     enough = _enough(bound, settings)
     several = list(orders_of(placed, settings))
     if min(each.time for each in several) > enough:
-        repaired = tightened(placed, bound, enough, settings.solve.out_of_time)
-        several += [] if repaired is None else [repaired]
+        shortened = tighten(placed, bound, enough, settings.solve.out_of_time)
+        several += [] if shortened is None else [shortened]
     return best_order(several, settings)
 
 
 def _in_rounds(placed: Placed, bound: float, settings: ScheduleSettings) -> Iterator[Ordered]:
-    """Yield chunks in rounds, if they may go so: as a pipeline, or in a shorter cycle."""
+    """Yield orders in rounds: of a short cycle, and of a pipeline."""
     most, total = settings.max_chunks, ListParams.most_chunks
     if most is None:
         most, total = ListParams.most_in_rounds, ListParams.few_chunks
@@ -111,31 +111,29 @@ def _in_rounds(placed: Placed, bound: float, settings: ScheduleSettings) -> Iter
         return
     enough, late = _enough(bound, settings), settings.solve.out_of_time
     for cycle in (short_cycle(placed, late), pipeline(placed)):
-        wanted = None if cycle is None else rounds_for(cycle, enough)
-        if cycle is not None and wanted is not None:
-            yield in_rounds(cycle, min(wanted, most))
-        if wanted is not None and wanted <= most:
-            return
+        rounds = None if cycle is None else rounds_for(cycle, enough)
+        if cycle is not None and rounds is not None:
+            yield in_rounds(cycle, min(rounds, most))
+            if rounds <= most:
+                return
 
 
 def _find_robust(
     problem: Problem, settings: ScheduleSettings, names: tuple[str, ...]
 ) -> FoundSchedule:
-    """Return a template whose chunks are spread as robust routes are."""
+    """Return a template whose chunks follow robust routes."""
     routing = RouteSettings(robust=names, solve=settings.solve.sharing())
     routes = route(problem, "robust", routing)
     most = settings.max_chunks or USUAL_MOST_CHUNKS
     placed = place_routes(routes, settings.chunks or min(USUAL_MOST_CHUNKS, most))
-    schedule = best_order(list(orders_of(placed, settings)), settings).write(
-        routes.certificate, routes.time
-    )
+    order = best_order(list(orders_of(placed, settings)), settings)
+    schedule = order.write(routes.certificate, routes.time)
     judged = judge(schedule, names, routing.seed, settings.solve)
-    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
-    return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, routes.bound, robust=judged)
+    return FoundSchedule.single(schedule, routes.bound, robust=judged)
 
 
 def bounding_flow(problem: Problem, solving: SolveSettings) -> Flow:
-    """Return a flow whose bound is as sharp as asked, or as whole chunks can follow it."""
+    """Return a flow of the requested gap; a coarser one for large problems."""
     variables = len(problem.sources) * problem.topology.links
     if variables <= sizes.FIRST_ORDER_VARIABLES:
         return solve_sources(problem, solving)
@@ -152,9 +150,9 @@ def choices(problem: Problem, bound: float, settings: ScheduleSettings) -> list[
 
 
 def numbers_of(problem: Problem, most: int | None) -> list[int]:
-    """Return numbers of chunks per shard of size 1: all up to a most if all chunks can be alike.
+    """Return numbers of chunks per shard of size 1: 1, 2, 3, ... if all chunks can be equal.
 
-    Else every number that is twice the last one: more of them make no chunks that are more alike.
+    Else 1, 2, 4, ...: the numbers in between make chunks no more equal.
     """
     up_to, shard = most_chunks(problem, most), common_shard(problem)
     largest = most_per_shard(problem, up_to)
@@ -171,12 +169,12 @@ def numbers_of(problem: Problem, most: int | None) -> list[int]:
 
 
 def _chunks(problem: Problem, per_shard: int) -> int:
-    """Return how many chunks there are in all."""
+    """Return the number of all chunks."""
     return Chunks.of_demand(problem.demand, per_shard).total
 
 
 def _least_loss(problem: Problem, chunks: int, bound: float) -> float:
-    """Return what whole chunks cost at least over the bound, where links and chunks are alike."""
+    """Return the least loss of whole chunks over the bound; 0 unless links and chunks are equal."""
     capacity, shard = problem.topology.capacity, common_shard(problem)
     if shard is None or np.ptp(capacity) > 0:
         return 0.0

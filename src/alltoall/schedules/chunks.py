@@ -1,19 +1,19 @@
 """From fractions to whole chunks: the one place where floats become integers.
 
-A schedule of C chunks per shard is a timed path per chunk. Its steps take as long as their loads
-demand, so any paths make a schedule; good ones are found by routing all chunks within budgets for
-the steps (`timed_chunks`), starting from the paths of the fractional flow, so few chunks need to
-move. Under translations this happens for one source per orbit, and is then mapped to all.
+A schedule of C chunks per shard is a timed path per chunk. Its steps take as long as their loads,
+so any paths make a schedule; good ones are found by routing all chunks within budgets for the steps
+(`timed_chunks`), starting from the paths of the fractional flow, so few chunks need to move. Under
+translations this happens for one source per orbit, and is then mapped to all.
 
-Where all chunks are equally large, loads are whole, and so are the budgets worth trying: integers
-K[t], whose sum B makes the time B / C. The least conceivable B is C times the fractional time,
-rounded up, and `round_flow` tries totals from there on. Chunks of an uneven demand have sizes of
-all kinds: then budgets are the fractional durations and the least slack that `squeezed` finds.
+If all chunks have one size, loads are integers, and so are the budgets: integers K[t], whose sum B
+makes the time B / C. The least possible B is C times the fractional time, rounded up, and
+`round_flow` tries totals from there on. Chunks of an uneven demand have many sizes: then budgets
+are the fractional durations plus the least slack that `squeeze` finds.
 
-Rounding is thus an optimisation, and what it costs is known: the time over the fractional time.
+Rounding is thus an optimisation with a known loss: the time over the fractional time.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,7 @@ from alltoall.lp.matrix import to_scipy
 from alltoall.lp.program import LinearProgram
 from alltoall.lp.settings import LPStatus, never
 from alltoall.lp.solve import solve_program
+from alltoall.routes.weights import TARGETS
 from alltoall.schedules.timed_chunks import Rounded, TimedChunks, capacity_unit
 from alltoall.schedules.timestepped import TimedFlow, useful_variables
 from alltoall.settings import SolveSettings
@@ -38,26 +39,24 @@ from alltoall.settings import SolveSettings
 
 @dataclass(frozen=True)
 class RoundingParams:
-    """How hard whole chunks are looked for; benchmarks/chunk_schedules.py measures it.
+    """Effort of whole chunks, measured by benchmarks/chunk_schedules.py.
 
     Attributes:
-        cheap_tries: orders of the chunks that are tried, each from its own seed, where it is cheap.
-        dear_tries: the same where it is not.
-        totals: total durations tried for one number of chunks.
-        least_slack: slack over the fractional durations below which chunks are not squeezed.
-        squeezes: how often the slack is narrowed down.
+        tries: random orders of the chunks, each from its own seed.
+        totals: total durations for one number of chunks.
+        least_slack: the least slack over the fractional durations.
+        squeezes: bisections of the slack.
 
     """
 
-    cheap_tries: int = 4
-    dear_tries: int = 2
-    totals: int = 12
+    tries: int = 4
+    totals: int = TARGETS
     least_slack: float = 1e-3
     squeezes: int = 6
 
 
 ROUNDING = RoundingParams()
-"""What suits most schedules."""
+"""The default effort."""
 
 
 def round_flow(
@@ -67,51 +66,39 @@ def round_flow(
     settings: SolveSettings,
     refine: bool = True,
 ) -> Rounded | None:
-    """Return a schedule with C equal chunks per shard, or None if it would lose too much.
+    """Return a schedule with C equal chunks per shard, or None if all found lose too much.
 
-    With `refine`, small flows are solved again for the integer durations where rounding fails.
+    With `refine`, small flows are solved again for the integer durations if rounding fails.
     """
     timed = TimedChunks(flow, chunks_per_shard, settings)
     exact = chunks_per_shard * capacity_unit(flow) * flow.time
     least = int(np.ceil(exact * (1 - 1e-9)))
     largest = int(np.floor(exact * (1 + most_loss) * (1 + 1e-9)))
-    # A handful of totals spread over the range does, where there are many.
-    totals = list(
-        dict.fromkeys(
-            np.linspace(least, largest, min(largest - least + 1, ROUNDING.totals))
-            .astype(int)
-            .tolist()
-        )
-    )
-    tries = ROUNDING.cheap_tries if timed.cheap else ROUNDING.dear_tries
+    several = np.linspace(least, largest, min(largest - least + 1, ROUNDING.totals))
+    totals = np.unique(several.astype(int)).tolist()
 
     def attempt(total: int) -> Rounded | None:
         for budgets, guide in _budgets(flow, chunks_per_shard, total, refine, settings):
-            found = timed.route(budgets.astype(np.float64), guide, tries)
+            found = timed.route(budgets.astype(np.float64), guide, ROUNDING.tries)
             if found.within(most_loss):
                 return found
         return None
 
     if timed.cheap:
-        return next((each for each in map(attempt, totals) if each is not None), None)
-    return _better_of_two(totals, attempt)
-
-
-def _better_of_two(totals: list[int], attempt: Callable[[int], Rounded | None]) -> Rounded | None:
-    """Return the better of two attempts: the largest total, and if that works the middle one."""
+        return next((found for found in map(attempt, totals) if found is not None), None)
+    # Else try the largest total, and if that works the middle one.
     best = attempt(totals[-1]) if totals else None
     if best is None or len(totals) == 1:
         return best
     return attempt(totals[(len(totals) - 1) // 2]) or best
 
 
-def squeezed(
+def squeeze(
     flow: TimedFlow, chunks_per_shard: int, most_loss: float, settings: SolveSettings
 ) -> Rounded:
-    """Return the best schedule found with chunks of any sizes; it ends early within `most_loss`.
+    """Return the best schedule found with chunks of any sizes; `most_loss` ends the search.
 
-    Whatever the durations, there is one: that of the fractional paths, or of shortest ones. It is
-    found even if time is up.
+    The paths of the flow, or shortest paths, always give one, even if time is up.
     """
     timed = TimedChunks(flow, chunks_per_shard, settings)
     unit = chunks_per_shard * capacity_unit(flow)
@@ -135,7 +122,7 @@ def squeezed(
 def _budgets(
     flow: TimedFlow, chunks: int, total: int, refine: bool, settings: SolveSettings
 ) -> Iterator[tuple[Ints, Floats]]:
-    """Yield integer durations that sum to `total`, each with volumes to start from."""
+    """Yield integer durations that sum to `total`, each with initial volumes."""
     shared = rounded_to(flow.durations * total / flow.time, total)
     even = rounded_to(np.full(flow.expansion.steps, total / flow.expansion.steps), total)
     halfway = rounded_to((shared + even) / 2, total)
@@ -143,23 +130,23 @@ def _budgets(
     if not refine:
         return
     for durations in {tuple(each): each for each in (even, shared, halfway)}.values():
-        refined = _refined(flow, durations / (chunks * capacity_unit(flow)), settings)
+        refined = _refine(flow, durations / (chunks * capacity_unit(flow)), settings)
         if refined is not None:
             yield durations, refined
 
 
 def rounded_to(values: Floats, total: int) -> Ints:
-    """Round non-negative values that sum to `total` to integers that do, by largest remainder."""
+    """Round non-negative values to integers of the sum `total`, by largest remainders."""
     whole = np.floor(values + 1e-9).astype(np.int64)
     order = np.argsort(whole - values, kind="stable")
     whole[order[: total - int(whole.sum())]] += 1
     return whole
 
 
-def _refined(flow: TimedFlow, durations: Floats, settings: SolveSettings) -> Floats | None:
-    """Return the volumes of fewest hops whose steps take exactly `durations`, if there are any."""
+def _refine(flow: TimedFlow, durations: Floats, settings: SolveSettings) -> Floats | None:
+    """Return the volumes of fewest hops for exactly these durations, if there are any."""
     group, link = useful_variables(flow.program)
-    if len(link) > sizes.REFINED_VARIABLES:
+    if len(link) > sizes.WRITTEN_OUT_VARIABLES:
         return None
     free = linear_program(flow.program, group, link)
     matrix = to_scipy(free.matrix)
@@ -181,13 +168,13 @@ def _refined(flow: TimedFlow, durations: Floats, settings: SolveSettings) -> Flo
 
 
 def schedule_from(rounded: Rounded, certificate: Certificate, method: str) -> Schedule:
-    """Write whole chunks on timed paths as the sends of each step, without empty steps."""
+    """Return the schedule of whole chunks on timed paths, without empty steps."""
     flow = rounded.flow
     topology, translations = flow.expansion.problem.topology, flow.translations
     chunk, hop = np.nonzero(rounded.paths != NOTHING)
     timed = rounded.paths[chunk, hop]
     used, step = np.unique(timed // topology.links, return_inverse=True)
-    # Sends of one step become consecutive; each is followed by its images.
+    # Sends of a step become consecutive; each is followed by its images.
     order = np.lexsort((timed % topology.links, chunk, step))
     chunk, link = chunk[order], timed[order] % topology.links
     moved = topology.position[translations.members[:, topology.terminals]]

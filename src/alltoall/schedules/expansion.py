@@ -2,8 +2,8 @@
 
 Terminal u has a copy u_t for every moment t = 0..T, before and after each of the T steps. A
 storage link u_t -> u_(t+1) is waiting. In step t = 0..T-1 a link (u, v) between terminals leads
-from u_t to v_(t+1). Nodes that are not terminals store nothing, so they have one copy per step, and
-a link to or from one stays within the step: what enters a switch leaves it in the same step.
+from u_t to v_(t+1). Switches store nothing, so they have one copy per step, and a link to or from a
+switch stays within the step.
 
 A schedule of T steps is a flow on this graph from (s, 0) to (d, T); paths on it need no detours.
 """
@@ -27,7 +27,7 @@ from alltoall.ir.topology import MAX_LINKS, Topology
 class Expansion:
     """A problem unrolled over `steps` steps.
 
-    Link t * links + l of `graph` is link l in step t; after those come the storage links.
+    Link t * links + l of `graph` is link l in step t; the storage links come last.
     """
 
     problem: Problem
@@ -57,15 +57,15 @@ class Expansion:
         everything = max(self.problem.demand.total, 1.0) * float(topology.capacity.max())
         tail = self._copy(np.tile(topology.tail, self.steps), step, arriving=False)
         head = self._copy(np.tile(topology.head, self.steps), step, arriving=True)
-        waiting = np.arange(self.steps * len(topology.terminals))
+        terminals = len(topology.terminals)
+        waiting = np.arange(self.steps * terminals)
+        capacity = np.tile(topology.capacity, self.steps)
         return Topology(
             name=f"{topology.name} over {self.steps} steps",
-            nodes=self._switch_base + self.steps * (topology.nodes - len(topology.terminals)),
+            nodes=self._switch_base + self.steps * (topology.nodes - terminals),
             tail=np.concatenate((tail, waiting)),
-            head=np.concatenate((head, waiting + len(topology.terminals))),
-            capacity=np.concatenate(
-                (np.tile(topology.capacity, self.steps), np.full(len(waiting), everything))
-            ),
+            head=np.concatenate((head, waiting + terminals)),
+            capacity=np.append(capacity, np.full(len(waiting), everything)),
             terminals=np.concatenate((self.starts, self.ends)),
         )
 
@@ -80,13 +80,13 @@ class Expansion:
         return self.starts + self.steps * len(self.starts)
 
     def groups(self, groups: Groups) -> Groups:
-        """Return the same groups on the time-expanded graph: from moment 0 to moment T."""
+        """Return the same groups on the time-expanded graph, from moment 0 to moment T."""
         wanted = np.zeros((len(groups.start), self.graph.nodes))
         wanted[:, self.ends] = groups.wanted[:, self.problem.topology.terminals]
         return Groups(groups.source, groups.destination, groups.source, wanted)
 
     def program(self, groups: Groups) -> FlowProgram:
-        """Return the program of groups on the time-expanded graph: a budget for every step."""
+        """Return the program of groups on the time-expanded graph, with a budget for every step."""
         links = np.arange(self.problem.topology.links, dtype=np.int64)
         return self._program(groups, np.ones(len(groups.start)), links)
 
@@ -99,7 +99,7 @@ class Expansion:
         return self._program(groups, size.astype(np.float64), symmetry.link_orbit)
 
     def _program(self, groups: Groups, weight: Floats, link_class: Ints) -> FlowProgram:
-        """Return the program whose classes are those of the links, anew in every step."""
+        """Return the program with the classes of links repeated in every step."""
         classes = int(link_class.max()) + 1
         timed = self.layer * classes + np.tile(link_class, self.steps)
         none = np.full(self.graph.links - self.timed_links, self.steps * classes, dtype=np.int64)
@@ -111,26 +111,25 @@ class Expansion:
         return (self.steps + 1) * len(self.problem.topology.terminals)
 
     def _copy(self, node: Ints, step: Ints, arriving: bool) -> Ints:
-        """Return the copy of each node from which, or at which, a link of a step is used."""
+        """Return the copy of each node at which a link of a step starts or ends."""
         topology = self.problem.topology
-        rank = np.cumsum(np.isin(np.arange(topology.nodes), topology.terminals)) - 1
-        is_terminal = np.isin(node, topology.terminals)
+        terminal = topology.position >= 0
+        rank = np.cumsum(terminal) - 1
         switches = topology.nodes - len(topology.terminals)
         stored = (step + arriving) * len(topology.terminals) + rank[node]
         passing = self._switch_base + step * switches + (node - rank[node] - 1)
-        return np.where(is_terminal, stored, passing)
+        return np.where(terminal[node], stored, passing)
 
 
 def without_detours(expansion: Expansion, paths: Ints) -> Ints:
-    """Return the same paths without what leads back to where the chunk has been, or stays there.
+    """Remove cycles and waiting from paths, so that only hops are left.
 
     A chunk that returns to a terminal could have waited there, and one that returns to a switch
-    within a step could have gone on at once. So no load grows, no chunk leaves its destination, and
-    what is left are the hops: waiting leads nowhere, and goes too.
+    within a step could have gone on at once. So no load grows.
     """
     terminals = len(expansion.starts)
     node = np.arange(expansion.graph.nodes)
-    # All copies of a terminal are one place; a switch stores nothing, so each of its copies is one.
+    # All copies of a terminal are one place; each copy of a switch is a place of its own.
     stored = node < (expansion.steps + 1) * terminals
     place = np.where(stored, node % terminals, node)
     ends = place[expansion.graph.tail], place[expansion.graph.head]

@@ -1,4 +1,4 @@
-"""`FoundSchedule`: a schedule and what its search learnt; `Choice`: its cost beside others."""
+"""`FoundSchedule`: a schedule with facts of its search; `Choice`: its cost beside others."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -13,10 +13,10 @@ from alltoall.routes.skews import Judged
 
 @dataclass(frozen=True)
 class Choice:
-    """What a schedule takes: time, steps, and the operations of its busiest rank.
+    """The cost of a schedule: time, steps, and the operations of its busiest rank.
 
-    `relays` are the ranks without a demand of their own that it uses. `total` is the time, and what
-    steps and operations cost; all three in the unit of the time.
+    `relays` counts the ranks without a demand of their own that it uses. `total` is the time plus
+    the costs of steps and operations, in the unit of the time.
     """
 
     relays: int
@@ -27,40 +27,31 @@ class Choice:
     total: float
     chosen: bool = False
 
-    def summary(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        return asdict(self)
-
     def beats(self, other: "Choice") -> bool:
-        """Whether this one is nowhere worse, and somewhere better."""
+        """Return whether this choice dominates another one."""
         mine, others = ((each.operations, each.steps, each.time) for each in (self, other))
         return mine != others and all(a <= b for a, b in zip(mine, others, strict=True))
 
 
 def worth_telling(choices: Iterable[Choice], chosen: Choice) -> tuple[Choice, ...]:
-    """Return what no other choice beats, from fewest operations to least time; one is marked."""
+    """Return the Pareto front from fewest operations to least time, with the chosen one marked."""
     found: dict[tuple[int, int, float], Choice] = {}
     for each in (replace(chosen, chosen=True), *choices):
         found.setdefault((each.operations, each.steps, round(each.time, 12)), each)
-    kept = [
-        each
-        for each in found.values()
-        if each.chosen or not any(other.beats(each) for other in found.values())
-    ]
-    return tuple(sorted(kept, key=lambda each: (each.operations, each.steps, each.time)))
+    every = sorted(found.values(), key=lambda each: (each.operations, each.steps, each.time))
+    return tuple(each for each in every if each.chosen or not any(o.beats(each) for o in every))
 
 
 @dataclass(frozen=True, eq=False)
 class FoundSchedule:
-    """A schedule, and what was learnt about numbers of chunks on the way to it.
+    """A schedule, with the losses of other numbers of chunks.
 
-    `curve` has the loss of every number of chunks that was tried to the end, `floor` the loss that
-    no schedule with so many chunks can be below, because durations are whole. `status` is that of
-    the schedule against the certified bound of any all-to-all; `fractional_bound` is what is proven
-    about the fractional schedules of as many steps. `tradeoff` is what else there was to choose
-    from where operations cost something, `robust` the losses of a template under demands that it
-    was not made with, `renewed` what the last schedule loses after a failure, and `notes` say
-    which goal was missed.
+    `curve` has the loss of every number of chunks that was tried to the end, `floor` a lower bound
+    on it, because durations are integers. `status` compares the schedule with the certified bound
+    of any all-to-all; `fractional_bound` is the bound on fractional schedules of as many steps.
+    `tradeoff` has the alternatives if operations have a cost, `robust` the losses of a template
+    under unseen demands, `renewed` the loss of the last schedule after a failure, and `notes` the
+    missed goals.
     """
 
     schedule: Schedule
@@ -73,6 +64,12 @@ class FoundSchedule:
     renewed: Renewed | None = None
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def single(cls, schedule: Schedule, bound: float, **more: Any) -> "FoundSchedule":
+        """Return a schedule of which no other numbers of chunks were tried."""
+        curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
+        return cls(schedule, curve, {}, Status.GAP_NOT_REACHED, bound, **more)
+
     def learnt(self) -> dict[str, Any]:
         """Return what the search learnt, as plain values."""
         found: dict[str, Any] = {"notes": self.notes, "status": self.status.value}
@@ -82,7 +79,7 @@ class FoundSchedule:
         }
         found["least_loss_by_chunks"] = {f"{each:g}": loss for each, loss in self.floor.items()}
         if self.tradeoff:
-            found["tradeoff"] = [each.summary() for each in self.tradeoff]
+            found["tradeoff"] = [asdict(each) for each in self.tradeoff]
         if self.robust is not None:
             found["robust"] = self.robust.summary()
         if self.renewed is not None:

@@ -1,6 +1,7 @@
-"""The methods to a schedule behind one signature in one dict, and sweeps over steps and chunks."""
+"""All schedule methods by name."""
 
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -31,10 +32,10 @@ def find_schedule(
     settings: ScheduleSettings | None = None,
     last: Schedule | str | PathLike[str] | None = None,
 ) -> FoundSchedule:
-    """Return a checked schedule by a method, with all that was learnt on the way to it.
+    """Return a checked schedule by a method, with facts of the search.
 
-    The search is in normal units. With the last schedule, of a problem a little different, it is
-    that which is renewed; it keeps its chunks per shard.
+    The search is in normal units. The `last` schedule, of a similar problem, is renewed, with the
+    same chunks per shard.
 
     >>> import alltoall
     >>> problem = alltoall.Problem.all_to_all(alltoall.topology("bipartite:4x4"))
@@ -57,7 +58,7 @@ def find_schedule(
     costs = (settings.latency / units.time, settings.operation_cost / units.time)
     asked = replace(asked, latency=costs[0], operation_cost=costs[1])
     if last is None:
-        found = METHODS[method](units.problem, asked)
+        found = _finder(units.problem, method, asked)(units.problem, asked)
     else:
         found = renew_schedule(units.problem, before, asked)
     found = _in_own_units(found, units)
@@ -76,7 +77,7 @@ def require_method(method: str) -> None:
 
 
 def _refuse(method: str, settings: ScheduleSettings) -> None:
-    """Refuse what a method cannot do."""
+    """Refuse settings that a method lacks."""
     if settings.robust is not None and method not in ("auto", "list"):
         raise UsageError(f"a robust schedule by {method}; expected the method list, or auto")
     reasons = {"sccl": "which takes the least steps", "list": "which sends what waits"}
@@ -95,7 +96,7 @@ def _by_shard(losses: dict[float, float], shard: float) -> dict[float, float]:
 
 
 def _in_own_units(found: FoundSchedule, units: Units) -> FoundSchedule:
-    """Return what was found in the problem's own units.
+    """Return a schedule in the problem's own units.
 
     Losses are by the chunks of a shard of size 1; lists count those of the largest shard.
     """
@@ -114,55 +115,44 @@ def _in_own_units(found: FoundSchedule, units: Units) -> FoundSchedule:
 
 
 def _proven_status(found: FoundSchedule, settings: ScheduleSettings) -> Status:
-    """Check a schedule; return what the check proves, or else how the search ended."""
+    """Check a schedule; return the status by its gap, or else by the end of the search."""
     gap = check_schedule(found.schedule).gap
     otherwise = Status.TIME_LIMIT if settings.solve.out_of_time() else found.status
     return Status.of_gap(gap, settings.solve.gap, otherwise)
 
 
-def find_by_size(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
-    """Return the schedule of the time-stepped program where it is small, else that of a list.
+def _finder(problem: Problem, method: str, settings: ScheduleSettings) -> Finder:
+    """Return the function of a method; `auto` takes the time-stepped program if it is small.
 
-    Symmetry makes the program small, and its schedules symmetric, which lists do not reach. Where a
-    small program leaves much to the bound, a list is tried too, and the better of both is taken.
+    Symmetry makes the program small and its schedules symmetric, unlike lists. If a small program
+    is far above the bound, a list is tried too, and the better one taken.
     """
+    if method in ("list", "sccl"):
+        return find_by_list if method == "list" else _find_by_sccl
     if settings.operation_cost:
-        return find_cheapest(problem, settings)
-    if settings.robust is not None or is_listed(problem, settings):
-        return find_by_list(problem, settings)
-    asked = settings.steps is not None or settings.chunks is not None
-    return find_timestepped(problem, settings, None if asked else find_by_list)
+        return find_cheapest
+    if method == "auto" and (settings.robust is not None or is_listed(problem, settings)):
+        return find_by_list
+    fixed = method == "tsmcf" or settings.steps is not None or settings.chunks is not None
+    return partial(find_timestepped, other=None if fixed else find_by_list)
 
 
 def is_listed(problem: Problem, settings: ScheduleSettings) -> bool:
-    """Whether a problem is so large that its chunks are put on routes and served by a list.
+    """Return whether a problem is so large that `auto` takes a list.
 
-    Where one source stands for all, the program stays small, and its schedules lose nothing.
+    If one source stands for all, the program stays small, and its schedules lose nothing.
     """
     sources = len(problem.sources) / find_translations(problem, settings.solve.symmetry).order
     grown = sources * problem.topology.links * least_steps(problem)
     return sources > 1 and grown > sizes.LISTED_VARIABLES
 
 
-def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+def _find_by_sccl(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return the schedule of the SCCL baseline, with the certificate of the flow."""
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
     certificate = solve(problem, "grouped", settings.solve).certificate
-    schedule = replace(schedule, certificate=certificate)
-    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
-    return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, certificate.bound)
+    return FoundSchedule.single(replace(schedule, certificate=certificate), certificate.bound)
 
 
-def timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
-    """Return the fastest schedule found, or the cheapest one where operations cost something."""
-    find = find_cheapest if settings.operation_cost else find_timestepped
-    return find(problem, settings)
-
-
-METHODS: dict[str, Finder] = {
-    "auto": find_by_size,
-    "tsmcf": timestepped,
-    "list": find_by_list,
-    "sccl": synthesised,
-}
+METHODS = ("auto", "tsmcf", "list", "sccl")
 """All methods by name."""

@@ -1,10 +1,8 @@
-"""After a failure: a schedule that begins with the paths of the last one.
+"""Renew a schedule after a failure, starting from its paths.
 
 The sends of a chunk are a path, so a schedule has a route per chunk. These routes are renewed
-(`routes.renew`), each with its chunk as a whole, so that the shards stay cut as they were; then the
-chunks are put in order as those of any list are (`by_list`). Of the last schedule only its paths
-and the lengths of its certificate are used, its steps are not: one chunk that goes elsewhere delays
-others.
+(`routes.renew`) without cutting any chunk; then a list orders the chunks (`by_list`). The steps of
+the last schedule are not used, for one chunk on another path delays others.
 """
 
 import numpy as np
@@ -13,7 +11,6 @@ from numpy.typing import NDArray
 from alltoall.check.schedule import check_schedule
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
@@ -25,7 +22,7 @@ from alltoall.settings import ScheduleSettings
 
 
 def refuse_with_last(method: str, settings: ScheduleSettings) -> None:
-    """Refuse what means nothing to a schedule that begins with the last one."""
+    """Refuse settings that mean nothing to a renewed schedule."""
     asked = {
         f"--method {method}": method not in ("auto", "list"),
         "demands=": settings.robust is not None,
@@ -47,12 +44,10 @@ def renew_schedule(problem: Problem, last: Schedule, settings: ScheduleSettings)
     routes = found.routes
     placed = place_routes(routes, last.chunks_per_shard)
     several = orders(placed, routes.bound, settings)
-    order = min(several, key=lambda each: each.cost(settings.latency))
-    # What a list loses is repaired over any paths, so it may end below the routes.
+    order = min(several, key=lambda order: order.cost(settings.latency))
+    # A shortened order may use other paths, so it may end below the routes.
     schedule = order.write(routes.certificate, min(routes.time, order.time))
-    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
-    status = Status.GAP_NOT_REACHED
-    return FoundSchedule(schedule, curve, {}, status, routes.bound, renewed=found)
+    return FoundSchedule.single(schedule, routes.bound, renewed=found)
 
 
 def routes_of(schedule: Schedule) -> Routes:
@@ -63,10 +58,8 @@ def routes_of(schedule: Schedule) -> Routes:
     fresh = np.logical_or.reduce([np.diff(each[by_chunk], prepend=-1) != 0 for each in ends])
     moment = np.cumsum(fresh | (np.diff(schedule.step[by_chunk], prepend=-1) != 0))
     link = schedule.link[by_chunk]
-    stores = np.isin(np.arange(topology.nodes), topology.terminals)
-    link = link[
-        np.lexsort((_places(moment, topology.tail[link], topology.head[link], stores), moment))
-    ]
+    place = _places(moment, topology.tail[link], topology.head[link], topology.position >= 0)
+    link = link[np.lexsort((place, moment))]
     first = np.flatnonzero(fresh)
     some = by_chunk[first]
     return Routes(
@@ -82,7 +75,7 @@ def routes_of(schedule: Schedule) -> Routes:
 
 
 def _places(moment: Ints, tail: Ints, head: Ints, stores: NDArray[np.bool_]) -> Ints:
-    """Return how many switches were passed before each send, within the moment of a chunk."""
+    """Return the number of switches before each send, within a step of a chunk."""
     key = moment * len(stores) + tail
     order = np.argsort(key)
     place = np.zeros(len(key), dtype=np.int64)

@@ -1,10 +1,10 @@
 """`Solver`: one demand after the other on one topology, each in a fraction of a second.
 
-A demand that changes with every call, such as that of experts, leaves no time for a search. So all
-is done once, and coarsely: chunks are placed in a few rounds, whose loads and prices are nearly
-optimal flows and lengths; list scheduling orders the chunks; and from the loads and prices the
-first-order method raises a bound until it proves the loss, or that it is larger: then shards are
-cut finer. Answers are routes or a schedule as any others, with their certificate.
+A demand that changes with every call, such as that of experts, leaves no time for a search. So
+chunks are placed in a few rounds, whose loads and prices are nearly optimal flows and lengths; list
+scheduling orders the chunks; and from the loads and prices the first-order method raises the bound
+until it proves the loss, or a larger one: then shards are cut finer. Answers are certified routes
+or schedules like any others.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,15 +38,15 @@ from alltoall.settings import USUAL_MOST_CHUNKS, ScheduleSettings, SolveSettings
 
 @dataclass(frozen=True)
 class ResolveParams:
-    """How coarse quick answers are; benchmarks/resolve.py measures it.
+    """Effort of quick answers: each moves the losses or seconds of benchmarks/resolve.py.
 
     Attributes:
         fineness: the loss times the chunks of a shard of mean size.
-        merged: chunks of a pair that move as one in the first rounds.
-        steepness: the loss times the last steepness of prices: a gap is about the inverse of that.
-        rounds: rounds of best responses times the root of the loss: 35 for two percent.
-        early: the share of these rounds in which chunks move as one.
-        proof: the share of the loss that the proof of the bound may take.
+        merged: chunks of a pair that move together in the first rounds.
+        steepness: the loss times the last steepness of prices, about the inverse of the gap.
+        rounds: rounds of best responses times the root of the loss: 35 for 2 %.
+        early: the share of these rounds in which merged chunks move.
+        proof: the gap of the bound, as a share of the loss.
 
     """
 
@@ -60,7 +60,7 @@ class ResolveParams:
 
 Answer = TypeVar("Answer", Routes, Schedule)
 Draft = tuple[float, Callable[[Certificate], Answer]]
-"""The time of an answer, and how to write it with a proof."""
+"""The time of an answer, and a function that adds its certificate."""
 
 
 def resolved_routes(problem: Problem, loss: float, settings: SolveSettings) -> Routes:
@@ -108,10 +108,9 @@ def _first_or_best(
 def _placements(
     problem: Problem, loss: float, params: ResolveParams
 ) -> Iterator[tuple[Placed, Floats]]:
-    """Yield chunks on paths, and the lengths that prices lead to; then those of finer chunks.
+    """Yield placed chunks and their link lengths; then finer chunks.
 
-    Prices are gentle at first, and one chunk hardly counts: so few large chunks are placed, and
-    all others start on their paths.
+    At first prices are gentle, and a few large chunks are placed; finer ones start on their paths.
     """
     network = any_path(problem.topology)
     chunks = min(4 * USUAL_MOST_CHUNKS, max(1.0, params.fineness / loss))
@@ -119,8 +118,8 @@ def _placements(
     rounds = min(PlacementParams.rounds, round(params.rounds / loss**0.5))
     early = round(params.early * rounds)
     middle = PlacementParams.first * (last / PlacementParams.first) ** params.early
-    gentle = PlacementParams(last=middle, rounds=early, last_rounds=0)
-    steep = PlacementParams(middle, last, rounds - early, last_rounds=0)
+    gentle = PlacementParams(last=middle, rounds=early, last_share=0.0)
+    steep = PlacementParams(middle, last, rounds - early, last_share=0.0)
     start: Table | None = None
     counts = np.zeros(0, dtype=np.int64)
     for many, prices in ((chunks / params.merged, gentle), (chunks, steep), (2 * chunks, steep)):
@@ -142,13 +141,13 @@ def _placements(
 
 
 def _chunks_by_pair(chunks: Chunks) -> Ints:
-    """Return how many chunks each pair has, in their order."""
+    """Return the number of chunks of each pair, in their order."""
     other = (np.diff(chunks.start) != 0) | (np.diff(chunks.end) != 0)
     return np.diff(np.concatenate(([0], 1 + np.flatnonzero(other), [len(chunks.start)])))
 
 
 def _coarser(fewer: Ints, counts: Ints) -> Ints:
-    """Return for each chunk the one of fewer chunks of its pair that it is a part of."""
+    """Return for each chunk the coarser chunk of its pair that contains it."""
     inner = inner_index(counts) * np.repeat(fewer, counts) // np.repeat(counts, counts)
     return np.asarray(np.repeat(np.cumsum(fewer) - fewer, counts) + inner, dtype=np.int64)
 
@@ -161,7 +160,7 @@ def _prove(
     params: ResolveParams,
     settings: SolveSettings,
 ) -> Certificate:
-    """Prove that a time is within the loss, if it is, from the loads and prices of the paths."""
+    """Prove that a time is within the loss if possible, from the loads and prices of the paths."""
     program = whole_program(placed.problem, by_source(placed.problem))
     guess = Guess(program.volumes_of(placed.paths, placed.size), lengths / lengths.max())
     settings = replace(settings, gap=max(settings.gap, params.proof * loss))
@@ -170,13 +169,11 @@ def _prove(
 
 def _routes(placed: Placed) -> Iterator[Draft[Routes]]:
     paths, weight = placed.paths.merge_equal(placed.size)
-    yield (
-        placed.time,
-        lambda proof: routes_from_weights(placed.problem, paths, weight, proof, "resolve"),
-    )
+    write = partial(routes_from_weights, placed.problem, paths, weight, method="resolve")
+    yield placed.time, write
 
 
 def _orders(placed: Placed) -> Iterator[Draft[Schedule]]:
-    """Yield schedules of the chunks on their paths, of longer and shorter steps."""
+    """Yield schedules of the placed chunks, in longer and shorter steps."""
     for found in orders_of(placed, ScheduleSettings()):
         yield found.time, partial(found.write, fractional_time=placed.time, method="resolve")

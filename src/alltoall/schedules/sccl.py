@@ -1,4 +1,4 @@
-"""SCCL: synthesis of a schedule by satisfiability modulo theories, for a handful of nodes.
+"""SCCL: schedule synthesis by satisfiability modulo theories, for a handful of nodes.
 
 Cai, Liu, Maleki, Musuvathi, Mytkowicz, Nelson and Saarikivi, "Synthesizing optimal collective
 algorithms", PPoPP 2021. For every chunk c, node n, link l and step s:
@@ -12,16 +12,16 @@ algorithms", PPoPP 2021. For every chunk c, node n, link l and step s:
     sum over c sent on l with time[c, head(l)] = s of size[c]  <=  capacity[l] rounds[s]
     sum of rounds  <=  R
 
-with as few steps S as the hop distances allow, and then as few rounds R as can be found, by
-bisection between a proven bound and the best schedule so far. A chunk is only sent over links that
-can be on its way, which keeps the number of variables in bounds, not the search.
+with as few steps S as the hop distances allow, and then as few rounds R as bisection finds between
+a proven bound and the best schedule so far. Chunks have variables only for links that can be on a
+path within S steps.
 
 Needs z3: `pip install '.[sccl]'` in a clone.
 """
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
@@ -30,7 +30,7 @@ import numpy as np
 
 from alltoall.errors import InputError, MissingComponentError, TimeLimitError, how_to_install
 from alltoall.flows.program import certify
-from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.arrays import inner_index
 from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
@@ -39,7 +39,7 @@ from alltoall.paths.shortest import shortest_distances
 from alltoall.settings import SolveSettings
 
 LARGEST_DENOMINATOR = 1000
-"""Sizes and capacities, or their reciprocals, are told as fractions of denominators up to this."""
+"""The largest denominator of sizes and capacities, or of their reciprocals, as fractions."""
 
 
 def synthesise(
@@ -51,43 +51,10 @@ def synthesise(
 ) -> Schedule:
     """Return a schedule of `chunks` chunks per shard in the fewest rounds found.
 
-    A round is the time of one chunk over the median link. `steps` is the least possible
-    number if left out; with `rounds`, any schedule within as many will do. A time limit returns
-    the best schedule so far; raise TimeLimitError if there is none.
+    A round is the time of one chunk over the median link. `steps` defaults to the least possible
+    number; with `rounds`, return any schedule within them. At a time limit, return the best
+    schedule so far; raise TimeLimitError if there is none.
     """
-    _check(problem, chunks)
-    units = normal_units(problem, demand=1.0)
-    settings = settings or SolveSettings()
-    return units.restored(_synthesise(units.problem, chunks, steps, rounds, settings))
-
-
-def _synthesise(
-    problem: Problem, chunks: int, steps: int | None, rounds: int | None, settings: SolveSettings
-) -> Schedule:
-    z3 = _solver_module()
-    moves = _Moves.of(problem, chunks)
-    least = int(moves.hops[moves.start, moves.end].max())
-    if steps is not None and steps < least:
-        raise InputError(f"{steps} steps; some pair is {least} hops apart, allow at least {least}")
-    encoding = _Encoding(z3, moves, least if steps is None else steps, settings)
-    if rounds is None:
-        low = math.ceil(certify(problem, []).bound * chunks * (1 - 1e-9))
-        model = _fewest_rounds(encoding, low, settings)
-    else:
-        model = _any_model(encoding, rounds, settings)
-    return _schedule(problem, chunks, encoding, model)
-
-
-def _solver_module() -> Any:
-    try:
-        return import_module("z3")
-    except ImportError:
-        raise MissingComponentError(
-            f"schedule synthesis needs z3, which is not installed; {how_to_install('sccl')}"
-        ) from None
-
-
-def _check(problem: Problem, chunks: int) -> None:
     topology = problem.topology
     if chunks < 1:
         raise InputError(f"{chunks} chunks per shard; expected at least 1")
@@ -96,88 +63,102 @@ def _check(problem: Problem, chunks: int) -> None:
             f"{topology.name} has {topology.nodes - len(topology.terminals)} nodes that are not "
             "terminals; SCCL stores chunks at every node, choose another method"
         )
+    units = normal_units(problem, demand=1.0)
+    settings = settings or SolveSettings()
+    return units.restored(_synthesise(units.problem, chunks, steps, rounds, settings))
 
 
-@dataclass(frozen=True, eq=False)
-class _Moves:
-    """The chunks with their ends and sizes, and the hop distances between all nodes."""
-
-    problem: Problem
-    source: Ints
-    destination: Ints
-    chunk: Ints
-    size: list[Fraction]
-    capacity: list[Fraction]
-    hops: Floats
-
-    @classmethod
-    def of(cls, problem: Problem, chunks: int) -> "_Moves":
-        terminals = problem.demand.terminals
-        demand = problem.demand.table()
-        counts = chunks_of(demand, chunks)
-        pair = np.repeat(np.arange(terminals**2, dtype=np.int64), counts.ravel())
-        source, destination = np.divmod(pair, terminals)
-        size = demand[source, destination] * chunks / counts[source, destination]
-        topology = problem.topology
-        return cls(
-            problem=problem,
-            source=source,
-            destination=destination,
-            chunk=inner_index(counts.ravel()),
-            size=[_fraction(each) for each in size],
-            capacity=[_fraction(each) for each in topology.capacity],
-            hops=shortest_distances(topology, np.ones(topology.links), np.arange(topology.nodes)),
-        )
-
-    @property
-    def start(self) -> Ints:
-        """The node at which each chunk starts."""
-        return self.problem.topology.terminals[self.source]
-
-    @property
-    def end(self) -> Ints:
-        """The node at which each chunk is wanted."""
-        return self.problem.topology.terminals[self.destination]
+def _synthesise(
+    problem: Problem, chunks: int, steps: int | None, rounds: int | None, settings: SolveSettings
+) -> Schedule:
+    try:
+        z3 = import_module("z3")
+    except ImportError:
+        raise MissingComponentError(
+            f"schedule synthesis needs z3, which is not installed; {how_to_install('sccl')}"
+        ) from None
+    certificate = certify(problem, [])
+    encoding = _Encoding(z3, problem, chunks, steps, settings)
+    if rounds is None:
+        low = math.ceil(certificate.bound * chunks * (1 - 1e-9))
+        model = encoding.fewest_rounds(low)
+    else:
+        model = encoding.any_model(rounds)
+    step, chunk, link = np.array(encoding.sends(model), dtype=np.int64).T
+    schedule = Schedule(
+        problem=problem,
+        chunks=Chunks.of_demand(problem.demand, chunks),
+        steps=encoding.steps,
+        step=step,
+        source=encoding.source[chunk],
+        destination=encoding.destination[chunk],
+        chunk=encoding.chunk[chunk],
+        link=link,
+        certificate=certificate,
+        fractional_time=0.0,
+        method="sccl",
+    )
+    # Chunks are whole from the start: there is no fractional schedule.
+    return replace(schedule, fractional_time=schedule.time)
 
 
 def _fraction(value: float) -> Fraction:
-    """Return a simple fraction near a value; near a small one, the reciprocal of one."""
+    """Return a simple fraction near a value, or the reciprocal of one if that is closer."""
     simple = Fraction(max(value, 1 / value)).limit_denominator(LARGEST_DENOMINATOR)
     return simple if value >= 1 else 1 / simple
 
 
 class _Encoding:
-    """The constraints of the module's docstring in a solver, and its answers as sends."""
+    """The constraints of the module's docstring in z3, and its models as sends."""
 
-    def __init__(self, z3: Any, moves: _Moves, steps: int, settings: SolveSettings) -> None:
-        self.z3, self.moves, self.steps = z3, moves, steps
+    def __init__(
+        self, z3: Any, problem: Problem, chunks: int, steps: int | None, settings: SolveSettings
+    ) -> None:
+        self.z3, self.topology, self.settings = z3, problem.topology, settings
+        topology, demand = problem.topology, problem.demand.table()
+        counts = chunks_of(demand, chunks)
+        pair = np.repeat(np.arange(demand.size, dtype=np.int64), counts.ravel())
+        self.source, self.destination = np.divmod(pair, len(demand))
+        self.chunk = inner_index(counts.ravel())
+        self.start = topology.terminals[self.source]
+        self.end = topology.terminals[self.destination]
+        size = demand[self.source, self.destination] * chunks
+        self.size = [_fraction(each) for each in size / counts[self.source, self.destination]]
+        everywhere = np.arange(topology.nodes)
+        self.hops = shortest_distances(topology, np.ones(topology.links), everywhere)
+        least = int(self.hops[self.start, self.end].max())
+        if steps is not None and steps < least:
+            raise InputError(
+                f"{steps} steps; some pair is {least} hops apart, allow at least {least}"
+            )
+        self.steps = least if steps is None else steps
         self.solver = z3.Solver()
-        self.rounds = [z3.Int(f"rounds_{step}") for step in range(1, steps + 1)]
+        self.rounds = [z3.Int(f"rounds_{step}") for step in range(1, self.steps + 1)]
         self.time: dict[tuple[int, int], Any] = {}
         self.sent: dict[tuple[int, int], Any] = {}
         self.crossing: defaultdict[int, list[int]] = defaultdict(list)
         self.solver.add(*(each >= 0 for each in self.rounds))
-        for chunk in range(len(moves.chunk)):
-            self._require_time(settings)
+        for chunk in range(len(self.chunk)):
+            self._require_time()
             self._add_chunk(chunk)
-        for link in range(moves.problem.topology.links):
-            self._require_time(settings)
+        for link in range(topology.links):
+            self._require_time()
             self._add_capacity(link)
 
-    def _require_time(self, settings: SolveSettings) -> None:
+    def _require_time(self) -> None:
         """Raise if time is up: building the constraints can take longer than any limit."""
-        if settings.out_of_time():
-            raise _too_late(self, settings)
+        if self.settings.out_of_time():
+            raise self._too_late()
 
     def _add_chunk(self, chunk: int) -> None:
-        """Add the variables of a chunk on the links that can be on its way, and its moves."""
-        z3, topology = self.z3, self.moves.problem.topology
-        start, end = int(self.moves.start[chunk]), int(self.moves.end[chunk])
-        before, after = self.moves.hops[start], self.moves.hops[:, end]
+        """Add the variables and moves of a chunk, on the links that can be on its path."""
+        z3, topology = self.z3, self.topology
+        start, end = int(self.start[chunk]), int(self.end[chunk])
+        before, after = self.hops[start], self.hops[:, end]
         useful = before[topology.tail] + 1 + after[topology.head] <= self.steps
         useful &= (topology.head != start) & (topology.tail != end)
         entered = np.zeros_like(useful)
-        while (entered != useful).any():  # What is reached only past the end is on no way.
+        while (entered != useful).any():  # Drop links that are reached only past the end.
             entered = useful
             useful = entered & np.isin(topology.tail, [start, *topology.head[entered].tolist()])
         links = np.flatnonzero(useful).tolist()
@@ -197,9 +178,9 @@ class _Encoding:
             self.solver.add(z3.Or(*arrivals) == (self.time[chunk, node] <= self.steps))
 
     def _add_capacity(self, link: int) -> None:
-        z3, head = self.z3, int(self.moves.problem.topology.head[link])
-        crossing = self.crossing[link]
-        rounds_of = [_number(z3, self.moves.size[c] / self.moves.capacity[link]) for c in crossing]
+        z3, head = self.z3, int(self.topology.head[link])
+        crossing, capacity = self.crossing[link], _fraction(float(self.topology.capacity[link]))
+        rounds_of = [_number(z3, self.size[chunk] / capacity) for chunk in crossing]
         for step, rounds in enumerate(self.rounds, start=1):
             load = [
                 z3.If(z3.And(self.sent[chunk, link], self.time[chunk, head] == step), takes, 0)
@@ -208,94 +189,71 @@ class _Encoding:
             self.solver.add(z3.Sum(load) <= rounds)
 
     def solve(self, rounds: int | None, seconds: float | None) -> tuple[str, Any]:
-        """Return the solver's word, and its model if it is `sat`."""
+        """Return the solver's verdict, and its model if that is `sat`."""
         if seconds is not None:
             self.solver.set("timeout", max(1, int(1000 * seconds)))
         self.solver.push()
         if rounds is not None:
             self.solver.add(self.z3.Sum(self.rounds) <= rounds)
-        word = str(self.solver.check())
-        model = self.solver.model() if word == "sat" else None
+        verdict = str(self.solver.check())
+        model = self.solver.model() if verdict == "sat" else None
         self.solver.pop()
-        return word, model
+        return verdict, model
 
     def used_rounds(self, model: Any) -> int:
-        """Return how many rounds a model takes."""
+        """Return the number of rounds of a model."""
         return sum(model.eval(each, model_completion=True).as_long() for each in self.rounds)
 
     def sends(self, model: Any) -> list[tuple[int, int, int]]:
-        """Return (step, chunk, link) of every send on a chunk's way, sorted."""
-        topology = self.moves.problem.topology
+        """Return (step, chunk, link) of every send on a chunk's path, sorted."""
+        topology = self.topology
         into = {
             (chunk, int(topology.head[link])): link
             for (chunk, link), sent in self.sent.items()
             if self.z3.is_true(model.eval(sent))
         }
         found = []
-        for chunk in range(len(self.moves.chunk)):
-            node = int(self.moves.end[chunk])
-            while node != self.moves.start[chunk]:
+        for chunk in range(len(self.chunk)):
+            node = int(self.end[chunk])
+            while node != self.start[chunk]:
                 link = into[chunk, node]
                 found.append((model.eval(self.time[chunk, node]).as_long() - 1, chunk, link))
                 node = int(topology.tail[link])
         return sorted(found)
 
+    def fewest_rounds(self, low: int) -> Any:
+        """Return the model of fewest rounds found; `low` is a lower bound."""
+        best = self.any_model(None)
+        high = self.used_rounds(best)
+        while low < high and not self.settings.out_of_time():
+            self.settings.report(f"sccl: {self.steps} steps, {low} to {high} rounds")
+            middle = (low + high) // 2
+            verdict, model = self.solve(middle, self.settings.seconds_left())
+            if model is not None:
+                best, high = model, self.used_rounds(model)
+            elif verdict == "unsat":
+                low = middle + 1
+            else:
+                break
+        return best
+
+    def any_model(self, rounds: int | None) -> Any:
+        """Return any model within so many rounds."""
+        verdict, model = self.solve(rounds, self.settings.seconds_left())
+        if verdict == "unsat":
+            raise InputError(f"no schedule of {self.steps} steps takes {rounds} rounds; allow more")
+        if model is None:
+            raise self._too_late()
+        return model
+
+    def _too_late(self) -> TimeLimitError:
+        return TimeLimitError(
+            f"{self.topology.name}: {self.settings.why_late()} came before any schedule of "
+            f"{self.steps} steps; allow more time, or choose another method: SCCL is for a handful "
+            "of nodes"
+        )
+
 
 def _number(z3: Any, value: Fraction) -> Any:
-    """Return a whole number where it is one: the solver is quicker with those."""
+    """Return an integer if possible: z3 is faster with those."""
     return value.numerator if value.denominator == 1 else z3.Q(value.numerator, value.denominator)
-
-
-def _fewest_rounds(encoding: _Encoding, low: int, settings: SolveSettings) -> Any:
-    """Return the model of fewest rounds found; there is none below `low`."""
-    best = _any_model(encoding, None, settings)
-    high = encoding.used_rounds(best)
-    while low < high and not settings.out_of_time():
-        settings.report(f"sccl: {encoding.steps} steps, {low} to {high} rounds")
-        middle = (low + high) // 2
-        word, model = encoding.solve(middle, settings.seconds_left())
-        if model is not None:
-            best, high = model, encoding.used_rounds(model)
-        elif word == "unsat":
-            low = middle + 1
-        else:
-            break
-    return best
-
-
-def _any_model(encoding: _Encoding, rounds: int | None, settings: SolveSettings) -> Any:
-    """Return any model within so many rounds."""
-    word, model = encoding.solve(rounds, settings.seconds_left())
-    if word == "unsat":
-        raise InputError(f"no schedule of {encoding.steps} steps takes {rounds} rounds; allow more")
-    if model is None:
-        raise _too_late(encoding, settings)
-    return model
-
-
-def _too_late(encoding: _Encoding, settings: SolveSettings) -> TimeLimitError:
-    name = encoding.moves.problem.topology.name
-    return TimeLimitError(
-        f"{name}: {settings.why_late()} came before any schedule of {encoding.steps} steps; allow "
-        "more time, or choose another method: SCCL is for a handful of nodes"
-    )
-
-
-def _schedule(problem: Problem, chunks: int, encoding: _Encoding, model: Any) -> Schedule:
-    moves = encoding.moves
-    step, chunk, link = np.array(encoding.sends(model), dtype=np.int64).T
-    schedule = Schedule(
-        problem=problem,
-        chunks=Chunks.of_demand(problem.demand, chunks),
-        steps=encoding.steps,
-        step=step,
-        source=moves.source[chunk],
-        destination=moves.destination[chunk],
-        chunk=moves.chunk[chunk],
-        link=link,
-        certificate=certify(problem, []),
-        fractional_time=0.0,
-        method="sccl",
-    )
-    # Chunks are whole from the start: there is no fractional schedule to lose against.
-    return replace(schedule, fractional_time=schedule.time)

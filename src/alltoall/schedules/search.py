@@ -1,4 +1,4 @@
-"""From a problem to a verified chunk schedule: how many steps, how many chunks."""
+"""Search for the numbers of steps and chunks of a time-stepped schedule."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,14 +10,14 @@ from alltoall.flows.methods import solve_master
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
-from alltoall.schedules.chunks import round_flow, schedule_from, squeezed
+from alltoall.schedules.chunks import round_flow, schedule_from, squeeze
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.steps import (
     best_flow,
     flow_in_steps_of,
     flow_of_steps,
     least_steps,
-    narrowed,
+    narrow_links,
     share_without_delay,
     timed_flows,
 )
@@ -31,18 +31,18 @@ from alltoall.schedules.timed_chunks import (
     on_grid,
     rounding_work,
 )
-from alltoall.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, written_out
+from alltoall.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, without_translations
 from alltoall.settings import ScheduleSettings, SolveSettings
 
 
 @dataclass(frozen=True)
 class ChunkSearchParams:
-    """Effort of schedules by the time-stepped program.
+    """Effort of time-stepped schedules; `benchmarks/chunk_schedules.py` measures it.
 
-    If more than `tight_share` of the pairs are as far apart as any, the least number of steps is a
-    tight one. Whole durations are tried up to a loss of `worst_loss`. Another method is tried above
-    a gap of `worth_another`, or the loss if that is larger; the steps are then at most `most_waits`
-    times those of the longest path, for more of them only fill long paths.
+    The least number of steps is tight if more than `tight_share` of the pairs need all of them.
+    Integer durations are tried up to a loss of `worst_loss`.
+    Another method is tried above a gap of `worth_another`, or the loss if that is larger; the steps
+    are then at most `most_waits` times those of the longest path.
     """
 
     tight_share: float = 0.05
@@ -52,19 +52,18 @@ class ChunkSearchParams:
 
 
 Finder = Callable[[Problem, ScheduleSettings], FoundSchedule]
-"""A method: it finds a schedule for a problem in normal units."""
+"""A method, which finds a schedule for a problem in normal units."""
 
 
 def find_timestepped(
     problem: Problem, settings: ScheduleSettings, other: Finder | None = None
 ) -> FoundSchedule:
-    """Find a schedule as near to the fractional optimum as was asked for, in normal units.
+    """Find a schedule within the loss of the fractional optimum, in normal units.
 
-    The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
-    failing that, the smallest number within the loss is taken, and failing that, the best found.
-    Where that leaves much to the bound, the `other` method is tried too, and the better schedule
-    taken. That one goes first where the fractional schedule alone leaves so much; if it is no
-    slower than the fractional one, no whole chunks in as many steps are faster.
+    The numbers of chunks that divide the fractional time evenly are tried for a loss of 0; failing
+    that, the smallest number within the loss is taken, and failing that, the best found. If that is
+    far above the bound, the `other` method is tried too, and the better schedule taken. The other
+    one goes first if the fractional schedule is already far above the bound.
     """
     master = solve_master(problem, _plain_settings(problem, settings.solve).sharing())
     if master.status is Status.INTERRUPTED:
@@ -76,7 +75,8 @@ def find_timestepped(
         return _with_chunks(master, flow, settings)
     enough = master.bound * (1 + max(settings.loss, ChunkSearchParams.worth_another))
     others = [other(problem, settings)] if flow.time > enough else []
-    if others and _cost(others[0], settings) <= flow.time + settings.latency * flow.expansion.steps:
+    # Whole chunks are no faster than the fractional schedule.
+    if others and _cost(others[0], settings) <= flow.cost(settings.latency):
         return others[0]
     stepped = _with_chunks(master, flow, settings)
     if not others and stepped.schedule.time > enough and not settings.solve.out_of_time():
@@ -89,7 +89,7 @@ def _cost(found: FoundSchedule, settings: ScheduleSettings) -> float:
 
 
 def _with_chunks(master: Flow, flow: TimedFlow, settings: ScheduleSettings) -> FoundSchedule:
-    """Return a schedule of whole chunks for a flow in steps."""
+    """Return a schedule of whole chunks for a time-stepped flow."""
     problem = master.problem
     rounded, curve = _search(flow, settings)
     schedule = replace(schedule_from(rounded, master.certificate, "tsmcf"), problem=problem)
@@ -105,8 +105,8 @@ def _with_chunks(master: Flow, flow: TimedFlow, settings: ScheduleSettings) -> F
 
 
 def _even_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow | None:
-    """Return a fractional schedule over links no wider than needed, if that costs no time."""
-    narrow = narrowed(master.problem)
+    """Return a fractional schedule over narrowed links, if that costs no time."""
+    narrow = narrow_links(master.problem)
     if narrow is master.problem:
         return None
     found = solve_master(narrow, _plain_settings(narrow, settings.solve))
@@ -118,15 +118,15 @@ def _even_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow | None:
 
 
 def _plain_settings(problem: Problem, solving: SolveSettings) -> SolveSettings:
-    """Return what is asked of the plain flow, which only gives the bound and a number of steps."""
+    """Return settings of the plain flow, which only gives the bound and a number of steps."""
     large = len(problem.sources) * problem.topology.links > sizes.SHARP_BOUND_VARIABLES
     return replace(solving, gap=max(solving.gap, COARSE_GAP)) if large else solving
 
 
 def choose_flow(master: Flow, settings: ScheduleSettings, most_waits: float = np.inf) -> TimedFlow:
-    """Return the fractional schedule of the steps asked for, or of the best number of them.
+    """Return the fractional schedule of the requested, or else the best, number of steps.
 
-    That is at most `most_waits` times the longest path of the plain flow.
+    The best number is at most `most_waits` times the longest path of the plain flow.
     """
     translations = find_translations(master.problem, settings.solve.symmetry)
     if settings.steps is not None:
@@ -134,24 +134,16 @@ def choose_flow(master: Flow, settings: ScheduleSettings, most_waits: float = np
     steps = least_steps(master.problem)
     tight = share_without_delay(master.problem) > ChunkSearchParams.tight_share
     if settings.latency == 0 and tight and is_large(master.problem, steps, translations):
-        # So few steps do not reach the bound, and are the hardest for primal-dual steps.
+        # So few steps miss the bound, and are the hardest for primal-dual steps.
         steps += 1
+    # The smallest chunk of a shard of mean size, on the widest link.
+    chunks = settings.chunks or most_chunks(master.problem, settings.max_chunks)
+    shortest = mean_shard(master.problem) / chunks / float(master.problem.topology.capacity.max())
+    tolerance = settings.step_tolerance
     flows = timed_flows(
-        master,
-        settings.solve,
-        settings.step_tolerance,
-        translations,
-        steps,
-        _shortest_step(master.problem, settings),
-        most_waits,
+        master, settings.solve, tolerance, translations, steps, shortest, most_waits
     )
     return best_flow(flows, master.bound, settings.latency)
-
-
-def _shortest_step(problem: Problem, settings: ScheduleSettings) -> float:
-    """Return how long the smallest chunk takes on the widest link, in a shard of mean size."""
-    chunks = settings.chunks or most_chunks(problem, settings.max_chunks)
-    return mean_shard(problem) / chunks / float(problem.topology.capacity.max())
 
 
 def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[float, float]]:
@@ -161,11 +153,7 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
         return only, {settings.chunks: only.loss}
     choices = choices_of(flow, settings.max_chunks)
     whole = [chunks for chunks in choices if on_grid(flow, chunks)]
-    affordable = [
-        chunks
-        for chunks in choices
-        if chunks == choices[0] or rounding_work(flow, chunks) <= sizes.AFFORDABLE_WORK
-    ]
+    affordable = affordable_numbers(flow, choices)
     exact = [chunks for chunks in whole if chunks in affordable and least_loss(flow, chunks) < 1e-6]
     for most_loss, several in ((0.0, exact), (settings.loss, whole)):
         for chunks in several:
@@ -181,19 +169,25 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
         found[chunks] = _smallest_loss(flows, chunks, settings.solve, settings.loss)
         if found[chunks].within(settings.loss) or settings.solve.out_of_time():
             break
-    best = min(found.values(), key=lambda each: (each.loss, each.chunks_per_shard))
-    return best, {chunks: each.loss for chunks, each in found.items()}
+    best = min(found.values(), key=lambda found: (found.loss, found.chunks_per_shard))
+    return best, {chunks: rounded.loss for chunks, rounded in found.items()}
+
+
+def affordable_numbers(flow: TimedFlow, choices: list[int]) -> list[int]:
+    """Return the first number of chunks, and all others whose rounding is affordable."""
+    first, *others = choices
+    return [first, *(n for n in others if rounding_work(flow, n) <= sizes.AFFORDABLE_WORK)]
 
 
 def _forms(flow: TimedFlow) -> list[TimedFlow]:
-    """Return the forms of a flow in which chunks are to be routed, in this order.
+    """Return the flow, and if it is small the same flow without translations.
 
-    Where one chunk's path need not be that of its images there are more schedules to find: a ring
-    of even length needs that to do with one chunk. At scale it is not needed, and not affordable.
+    Without translations there are more schedules: a ring of even length has one of one chunk only
+    there. At scale they are not needed, and not affordable.
     """
     variables = len(flow.expansion.problem.sources) * flow.expansion.graph.links
     small = flow.translations.order > 1 and variables <= sizes.WRITTEN_OUT_VARIABLES
-    return [flow, written_out(flow)] if small else [flow]
+    return [flow, without_translations(flow)] if small else [flow]
 
 
 def _round(
@@ -203,7 +197,7 @@ def _round(
     solving: SolveSettings,
     refine: bool = True,
 ) -> Rounded | None:
-    """Return whole chunks within a loss, of the first form of the flow that allows them."""
+    """Return whole chunks within a loss, for the first form of the flow that has them."""
     for flow in flows:
         rounded = round_flow(flow, chunks, most_loss, solving, refine)
         if rounded is not None:
@@ -212,7 +206,7 @@ def _round(
 
 
 def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict[int, float]:
-    """Return the loss of each number of chunks, as far as time allows."""
+    """Return the loss of each number of chunks until the time is up."""
     flows = _forms(flow)
     curve: dict[int, float] = {}
     for chunks in choices:
@@ -232,14 +226,11 @@ def _smallest_loss(
 ) -> Rounded:
     """Return the best schedule found with a given number of chunks; `enough` ends the search."""
     most_loss, refine = 0.01, True
-    while (
-        most_loss < ChunkSearchParams.worst_loss
-        and on_grid(flows[0], chunks)
-        and not solving.out_of_time()
-    ):
+    worst = ChunkSearchParams.worst_loss if on_grid(flows[0], chunks) else 0.0
+    while most_loss < worst and not solving.out_of_time():
         rounded = _round(flows, chunks, most_loss, solving, refine)
         if rounded is not None:
             return rounded
         most_loss, refine = 2 * most_loss + 1 / chunks, False
-    each = (squeezed(flow, chunks, enough, solving) for flow in flows)
-    return min(each, key=lambda rounded: rounded.loss)
+    squeezes = (squeeze(flow, chunks, enough, solving) for flow in flows)
+    return min(squeezes, key=lambda rounded: rounded.loss)

@@ -1,14 +1,13 @@
-"""How many steps: each one costs latency, and up to a point saves bandwidth time.
+"""Choose the number of steps: each one costs latency, and up to a point saves bandwidth time.
 
-`narrowed` takes links as wide as what can come to them, so that a step loads them evenly. Six links
-behind a NIC that four of them fill are never all busy, and a NIC shares itself evenly among them.
+`narrow_links` reduces the links of switches and NICs to the width that can be used, so that a step
+loads them evenly: six links behind a NIC that four of them fill are never all busy.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from alltoall.errors import InputError
 from alltoall.flows.symmetry.translations import Translations, find_translations
@@ -28,13 +27,13 @@ def least_steps(problem: Problem) -> int:
 
 
 def share_without_delay(problem: Problem) -> float:
-    """Return the share of pairs that the least number of steps leaves no step to wait."""
+    """Return the share of pairs that need the least number of steps."""
     steps = _pair_steps(problem)
     return float((steps == steps.max()).mean())
 
 
 def _pair_steps(problem: Problem) -> Floats:
-    """Return how many steps each pair with a demand needs."""
+    """Return the least number of steps of each pair with a demand."""
     topology = problem.topology
     arrives = np.isin(topology.head, topology.terminals).astype(np.float64)
     distance = shortest_distances(topology, arrives, topology.terminals)[:, topology.terminals]
@@ -53,20 +52,18 @@ def timed_flows(
 ) -> Iterator[TimedFlow]:
     """Yield optimal flows of more and more steps, until one more gains less than `tolerance`.
 
-    The plain optimum may need detours that take many steps to pay off, so the search goes on at
-    least until a step allows for the longest path of the plain flow `master`. It begins with the
-    `first` number of steps, the least that there can be if left out. No step takes less than the
-    `shortest`, that of one chunk: so it ends where more of them would take longer than fewer do. It
-    also ends at `most_waits` times the longest path.
+    The plain optimum may need detours, which pay off only after many steps, so the steps go on at
+    least to the longest path of the plain flow `master`. They begin with `first`, by default the
+    least possible number. No step is shorter than `shortest`, that of one chunk, so the search ends
+    when more steps would take longer; and at `most_waits` times the longest path.
     """
     problem = master.problem
     steps = least_steps(problem) if first is None else first
     last, enough = np.inf, longest_path(master)
     while True:
         settings.report(f"time-stepped flow over {steps} steps")
-        flow = solve_timestepped(
-            problem, steps, settings, translations=translations, lengths=master.certificate.lengths
-        )
+        lengths = master.certificate.lengths
+        flow = solve_timestepped(problem, steps, settings, False, translations, lengths)
         yield flow
         gained = flow.time <= last * (1 - tolerance)
         if flow.time <= master.bound * (1 + flow.exact) or not (gained or steps < enough):
@@ -78,7 +75,7 @@ def timed_flows(
 
 
 def longest_path(flow: Flow) -> int:
-    """Return the most terminals that any path of an acyclic flow per source arrives at in turn."""
+    """Return the most steps of any path of an acyclic flow per source."""
     topology = flow.problem.topology
     arrives = np.isin(topology.head, topology.terminals).astype(np.int64)
     longest = 0
@@ -98,23 +95,20 @@ def flow_of_steps(
     master: Flow, steps: int, settings: SolveSettings, translations: Translations | None = None
 ) -> TimedFlow:
     """Return the optimal flow of a given number of steps."""
-    problem = master.problem
-    if steps < least_steps(problem):
+    problem, lengths = master.problem, master.certificate.lengths
+    if steps < (least := least_steps(problem)):
         raise InputError(
-            f"{steps} steps; {problem.topology.name} needs at least {least_steps(problem)}, "
-            "its diameter"
+            f"{steps} steps; {problem.topology.name} needs at least {least}, its diameter"
         )
-    return solve_timestepped(
-        problem, steps, settings, translations=translations, lengths=master.certificate.lengths
-    )
+    return solve_timestepped(problem, steps, settings, False, translations, lengths)
 
 
 def flow_in_steps_of(
     schedule: Schedule, flow: TimedFlow, master: Flow, settings: SolveSettings
 ) -> TimedFlow:
-    """Return the optimal flow in as many steps as a schedule has; `flow` if time runs out first.
+    """Return the optimal flow in the steps of a schedule, or `flow` if time runs out first.
 
-    Whole chunks may leave steps of their flow unused, or be those of a part of the problem.
+    Whole chunks may leave steps of their flow unused, or belong to a part of the problem.
     """
     if flow.expansion.steps == schedule.steps and flow.expansion.problem is master.problem:
         return flow
@@ -126,27 +120,22 @@ def flow_in_steps_of(
 def best_flow(flows: Iterable[TimedFlow], bound: float, latency: float) -> TimedFlow:
     """Return the flow of least time plus latency per step, among flows of more and more steps.
 
-    Since no time is below `bound`, the search ends when latency alone has used up what could
-    still be gained.
+    No time is below `bound`, so the search ends when the latency of one more step exceeds the
+    possible gain.
     """
-    each = iter(flows)
-    best = next(each)
-    for flow in each:
-        if _cost(flow, latency) < _cost(best, latency):
-            best = flow
-        if bound + latency * (flow.expansion.steps + 1) >= _cost(best, latency):
+    rest = iter(flows)
+    best = next(rest)
+    for flow in rest:
+        best = min(best, flow, key=lambda flow: flow.cost(latency))
+        if bound + latency * (flow.expansion.steps + 1) >= best.cost(latency):
             break
     return best
 
 
-def _cost(flow: TimedFlow, latency: float) -> float:
-    return flow.time + latency * flow.expansion.steps
+def narrow_links(problem: Problem) -> Problem:
+    """Reduce links to their share of the throughput of a switch or NIC.
 
-
-def narrowed(problem: Problem) -> Problem:
-    """Return the problem with links that get their share of what a switch or NIC can pass on.
-
-    The problem itself, if that is all that they have.
+    Return the problem itself if no link is wider.
     """
     capacity = _shares(problem.topology)
     if np.all(capacity >= problem.topology.capacity * (1 - 1e-9)):
@@ -156,32 +145,22 @@ def narrowed(problem: Problem) -> Problem:
 
 
 def _shares(topology: Topology) -> Floats:
-    """Return what a link carries if both its ends share out evenly what they can pass on.
+    """Return the capacity of links that share the throughput of both their ends evenly.
 
-    Links that are on no path between terminals take no share, and keep their capacity.
+    Links on no path between terminals keep their capacity.
     """
     nodes, capacity = topology.nodes, topology.capacity
-    used = _on_paths(topology)
-    entering = np.bincount(topology.head, capacity * used, nodes)
-    leaving = np.bincount(topology.tail, capacity * used, nodes)
-    passed = np.minimum(entering, leaving)
-    # Terminals make and take what they send: nothing has to pass them.
-    passing = topology.position < 0
-    out, into = np.ones(nodes), np.ones(nodes)
-    np.divide(passed, leaving, out=out, where=passing & (leaving > 0))
-    np.divide(passed, entering, out=into, where=passing & (entering > 0))
-    # The wider of both shares: one end may have fewer links to share with.
-    share: Floats = np.maximum(
-        np.where(passing[topology.tail], out[topology.tail], 0.0),
-        np.where(passing[topology.head], into[topology.head], 0.0),
-    )
-    ends = passing[topology.tail] | passing[topology.head]
-    return np.where(ends & used, share, 1.0) * capacity
-
-
-def _on_paths(topology: Topology) -> NDArray[np.bool_]:
-    """Return a mask of the links from where a terminal can be reached, and that one reaches."""
-    nodes, tail, head = topology.nodes, topology.tail, topology.head
+    tail, head = topology.tail, topology.head
     begun = reachable(nodes, tail, head, topology.terminals)
     ended = reachable(nodes, head, tail, topology.terminals)
-    return np.asarray(begun[tail] & ended[head])
+    used = begun[tail] & ended[head]
+    entering = np.bincount(head, capacity * used, nodes)
+    leaving = np.bincount(tail, capacity * used, nodes)
+    passed = np.minimum(entering, leaving)
+    switch = topology.position < 0
+    out, into = switch.astype(np.float64), switch.astype(np.float64)
+    np.divide(passed, leaving, out=out, where=switch & (leaving > 0))
+    np.divide(passed, entering, out=into, where=switch & (entering > 0))
+    # The wider of both shares: one end may have fewer links to share with.
+    share = np.maximum(out[tail], into[head])
+    return np.where((switch[tail] | switch[head]) & used, share, 1.0) * capacity

@@ -1,11 +1,10 @@
-"""Local repair of an order: last steps are dropped while all chunks find room in the others.
+"""Shorten an order: drop its last steps while all chunks fit into the others.
 
-List scheduling keeps chunks on their paths. Where few pairs send much over long paths, that costs:
-the links at the end of such a path idle until the first chunk comes, those at its beginning while
-the last one goes on. So the chunks negotiate (`placing.negotiate`) for links and steps at once.
-They begin where a list of short steps has put them, and the steps last as long as they do there.
-Some of the last steps are gone: as many as would be good enough at first, then, by bisection, as
-many as all chunks can do without.
+List scheduling keeps chunks on their paths. If few pairs send much over long paths, the last links
+of a path idle until the first chunk arrives, and the first ones while the last chunk goes on. So
+the chunks negotiate (`placing.negotiate`) for links and steps at once, starting from a list of
+short steps and its durations. The number of dropped steps is found by bisection, beginning with
+one that is good enough.
 """
 
 from dataclasses import replace
@@ -19,37 +18,37 @@ from alltoall.placing.chunks import Chunks
 from alltoall.placing.negotiate import negotiate
 from alltoall.placing.network import in_steps
 from alltoall.schedules.expansion import Expansion, without_detours
-from alltoall.schedules.orders import Ordered, order_by_list, ways_of
-from alltoall.schedules.placed import ListParams, Placed
+from alltoall.schedules.orders import Ordered, legs_of, order_by_list
+from alltoall.schedules.placed import Placed
 from alltoall.schedules.steps import least_steps
 from alltoall.settings import Late
 
 
-def tightened(placed: Placed, bound: float, enough: float, late: Late) -> Ordered | None:
-    """Return an order of short steps that takes `enough`, or the least time that was found.
+def tighten(placed: Placed, bound: float, enough: float, late: Late) -> Ordered | None:
+    """Return an order of short steps that takes `enough`, or the least time found.
 
-    No order takes less than the `bound`. None if there are too many chunks for a negotiation, or if
-    it is late.
+    No order takes less than the `bound`. Return None if it is late, or if there are too many chunks
+    for a negotiation.
     """
     longest = longest_send(placed)
     steps = placed.time / longest
     if len(placed.size) * placed.problem.topology.links * steps > sizes.TIGHTENED_WORK:
         return None
     best = order_by_list(placed, longest, 1.0, late)
-    return None if best is None else _with_fewer_steps(best, bound, enough, late).without_empty()
+    return best and _with_fewer_steps(best, bound, enough, late).without_empty()
 
 
 def longest_send(placed: Placed) -> float:
-    """Return how long the slowest send of any chunk takes."""
+    """Return the duration of the slowest send of any chunk."""
     capacity, paths = placed.problem.topology.capacity, placed.paths
     return float((placed.size[paths.path_of_link] / capacity[paths.link]).max())
 
 
 def _with_fewer_steps(best: Ordered, bound: float, enough: float, late: Late) -> Ordered:
-    """Drop as many of the last steps as the chunks can do without; stop at a time of `enough`."""
+    """Drop as many of the last steps as possible; stop at a time of `enough`."""
     durations = best.durations()
     elapsed = np.cumsum(durations)
-    # The negotiation needs a way in time for everyone, however crowded it is.
+    # The negotiation needs enough steps for every shortest path.
     shortest = least_steps(best.placed.problem) - 1
     fails = max(shortest, int(np.searchsorted(elapsed, bound * (1 - 1e-9))))
     works = best.steps
@@ -65,10 +64,9 @@ def _with_fewer_steps(best: Ordered, bound: float, enough: float, late: Late) ->
 
 
 def within(start: Ordered, durations: Floats, steps: int, late: Late) -> Ordered | None:
-    """Return an order of so many steps that take these durations at most, if one was found.
+    """Return an order of at most so many steps within these durations, if one is found.
 
-    Where there are fewer durations than steps, they come again and again, and steps that share one
-    share its budget: together they take no longer.
+    Fewer durations than steps repeat, and steps that share a duration share its budget.
     """
     placed = start.placed
     topology = placed.problem.topology
@@ -83,20 +81,16 @@ def within(start: Ordered, durations: Floats, steps: int, late: Late) -> Ordered
         Chunks(*ends, placed.size),
         _timed_paths(start, expansion),
         budget,
-        ListParams.repair_rounds,
         0,
         late,
         grain=float(np.median(placed.size)),
     )
-    return (
-        _ordered(placed, steps, without_detours(expansion, paths.astype(np.int64)))
-        if fits
-        else None
-    )
+    direct = without_detours(expansion, paths.astype(np.int64))
+    return _order_paths(placed, direct) if fits else None
 
 
 def _timed_paths(start: Ordered, expansion: Expansion) -> Ints:
-    """Return the path of each chunk in the expanded graph, or none if it takes too many steps."""
+    """Return the path of each chunk in the expanded graph, or an empty row for a late chunk."""
     paths = start.placed.paths
     topology = expansion.problem.topology
     switches = topology.nodes - len(topology.terminals)
@@ -108,11 +102,10 @@ def _timed_paths(start: Ordered, expansion: Expansion) -> Ints:
     return table
 
 
-def _ordered(placed: Placed, steps: int, timed: Ints) -> Ordered:
-    """Return timed paths as chunks on paths with an order."""
+def _order_paths(placed: Placed, timed: Ints) -> Ordered:
+    """Return the order of timed paths."""
     topology, taken = placed.problem.topology, timed != NOTHING
     link = np.where(taken, timed % topology.links, NOTHING)
     paths = Paths.from_table(placed.paths.source, placed.paths.destination, link)
-    ways = ways_of(topology, paths, placed.size)
-    step = (timed[taken] // topology.links)[ways.begin[:-1]]
-    return Ordered.of(replace(placed, paths=paths), step, steps)
+    step = (timed[taken] // topology.links)[legs_of(topology, paths).begin[:-1]]
+    return Ordered.of(replace(placed, paths=paths), step)

@@ -1,4 +1,4 @@
-"""Chunks of a fractional schedule: how many per shard, and their paths within durations."""
+"""Chunks of a fractional schedule: their number per shard, and their paths within durations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,21 +19,18 @@ from alltoall.schedules.expansion import without_detours
 from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import USUAL_MOST_CHUNKS, SolveSettings
 
-TIMED_ROUNDS = 300
-"""Rounds of negotiation before a try is given up; a try that succeeds takes a handful."""
-
 MOST_TABLE_LINKS = 50_000_000
 """Links in the table of all chunks' paths; only networks of very many switches come near."""
 
 MOST_SCHEDULE_CHUNKS = 20_000_000
-"""Chunks of a whole schedule beyond which it is refused rather than attempted."""
+"""Chunks of a schedule above which it is refused."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rounded:
-    """A timed path for each chunk of the sources that stand for all, and what whole chunks cost.
+    """A timed path for each chunk of the representative sources, and the loss of whole chunks.
 
-    `fits` is whether the chunks are within the budgets that they were routed for.
+    `fits` is whether the chunks are within their budgets.
     """
 
     flow: TimedFlow
@@ -52,21 +49,21 @@ class Rounded:
 
 
 def rounding_work(flow: TimedFlow, chunks_per_shard: int) -> int:
-    """Return the size of rounding: the chunks to route times the links that a path may take."""
+    """Return the size of rounding: the number of chunks times the links of the expanded graph."""
     counts = chunks_of(amounts_of(flow), chunks_per_shard)
     return int(counts.sum()) * flow.expansion.graph.links
 
 
 def amounts_of(flow: TimedFlow) -> Floats:
-    """Return what the sources that stand for all are to send to each destination."""
+    """Return the demand rows of the representative sources."""
     return flow.expansion.problem.demand.rows(flow.groups.source)
 
 
 def capacity_unit(flow: TimedFlow) -> float:
     """Return the capacity that carries one chunk per unit of duration: that of a busy link.
 
-    It is the median over links, each counted as long as it is busy. So the result does not depend
-    on the unit of capacity, and links that are wide enough to idle do not set the pace.
+    It is the median over links, weighted by their busy time. So the result does not depend on the
+    unit of capacity, nor on wide links that idle.
     """
     capacity = flow.program.class_capacity
     order = np.argsort(capacity, kind="stable")
@@ -83,12 +80,7 @@ class TimedChunks:
         self.row, destination = np.nonzero(rows)
         demand = rows[self.row, destination]
         counts = chunks_of(demand, chunks_per_shard)
-        total = int(counts.sum()) * flow.translations.order
-        if total > MOST_SCHEDULE_CHUNKS:
-            raise InputError(
-                f"{total:,} chunks in all; expected at most {MOST_SCHEDULE_CHUNKS:,}: use fewer "
-                "chunks per shard, or a demand in larger units"
-            )
+        require_few(int(counts.sum()) * flow.translations.order)
         self.cheap = rounding_work(flow, chunks_per_shard) <= sizes.EVERY_TOTAL_WORK
         self.row = np.repeat(self.row, counts)
         self.source = flow.groups.source[self.row]
@@ -105,9 +97,9 @@ class TimedChunks:
         tries: int = 1,
         late: Callable[[], bool] | None = None,
     ) -> Rounded:
-        """Route every chunk, starting from volumes in shards, and within the durations if it can.
+        """Route every chunk, starting from volumes in shards, within the durations if possible.
 
-        Of several tries, the first that fits is taken, or else the one of least loss.
+        Of several tries, return the first that fits, or else the one of least loss.
         """
         expansion, program = self.flow.expansion, self.flow.program
         width = program.class_capacity / capacity_unit(self.flow)
@@ -119,23 +111,20 @@ class TimedChunks:
         start = trace_paths(expansion.graph, self.chunks, guide, self.row, self._longest_path())
         start = without_detours(expansion, start)
         late = late or self.settings.out_of_time
+        # Load of a chunk and all its images on each link of a class, per link of its path.
+        share = np.asarray(self.flow.translations.order / program.class_size)
         found: list[Rounded] = []
         for seed in range(tries):
             paths, fits = negotiate(
-                network, self.chunks, start, budget, TIMED_ROUNDS, seed, late, self._share, grain
+                network, self.chunks, start, budget, seed, late, share=share, grain=grain
             )
-            found.append(self._rounded(without_detours(expansion, paths.astype(np.int64)), fits))
+            found.append(self._result(without_detours(expansion, paths.astype(np.int64)), fits))
             if fits or late():
                 break
         return found[-1] if fits else min(found, key=lambda each: each.loss)
 
-    @property
-    def _share(self) -> Floats:
-        """What a chunk and all its images put on each link of a class, per link that it passes."""
-        return np.asarray(self.flow.translations.order / self.flow.program.class_size)
-
-    def _rounded(self, paths: Ints, fits: bool) -> Rounded:
-        """Return the result with its time, from the paths; infinite if one is missing."""
+    def _result(self, paths: Ints, fits: bool) -> Rounded:
+        """Return the result of paths; its time is infinite if one is missing."""
         program = self.flow.program
         chunk, hop = np.nonzero(paths != NOTHING)
         size = self.flow.translations.order * self.chunks.size[chunk] / self.per_shard
@@ -148,26 +137,36 @@ class TimedChunks:
         return Rounded(self.flow, self.per_shard, time, loss, *ends, paths, fits)
 
     def _longest_path(self) -> int:
-        """Return room for every link of a path: one hop per step, and all switches on the way."""
+        """Return the most links of a path: one hop and all switches in each step."""
         expansion = self.flow.expansion
         switches = expansion.problem.topology.nodes - len(expansion.starts)
         longest = expansion.steps * (1 + switches)
-        room = max(64, MOST_TABLE_LINKS // max(1, len(self.source)))
-        return min(longest, room)
+        return min(longest, max(64, MOST_TABLE_LINKS // max(1, len(self.source))))
+
+
+def require_few(chunks: int) -> None:
+    """Raise, before any is made, if there are too many chunks."""
+    if chunks > MOST_SCHEDULE_CHUNKS:
+        raise InputError(
+            f"{chunks:,} chunks in all; expected at most {MOST_SCHEDULE_CHUNKS:,}: use fewer "
+            "chunks per shard, or a demand in larger units"
+        )
 
 
 MOST_TIMES = 8
-"""Shards that are up to so many times as large as the smallest are cut into chunks of one size."""
+"""Shards that are up to so many times as large as the smallest are cut into chunks of one size.
+
+`benchmarks/chunk_schedules.py` measures it.
+"""
 
 FINEST_GRID = 2.0**40
-"""Units of duration beyond which they are not counted, but measured."""
+"""Units of duration above which durations are not rounded to integers."""
 
 
 def most_chunks(problem: Problem, asked: int | None) -> int:
-    """Return the most chunks of a shard of mean size to try.
+    """Return the requested or usual number of chunks of a shard of mean size.
 
-    If none are asked for, that is the usual number: of the smallest shard, if all others are a few
-    times as large, for then all chunks can be of one size.
+    The usual number counts for the smallest shard if all chunks can have one size.
     """
     if asked is not None:
         return asked
@@ -182,7 +181,7 @@ def mean_shard(problem: Problem) -> float:
 
 
 def common_shard(problem: Problem) -> float | None:
-    """Return the smallest shard, if all others are a few times as large: groups may overlap."""
+    """Return the smallest shard if all others are small multiples of it (overlapping groups)."""
     if problem.demand.matrix is None:
         return 1.0
     amounts = problem.demand.matrix[problem.demand.matrix > 0]
@@ -192,7 +191,7 @@ def common_shard(problem: Problem) -> float | None:
 
 
 def on_grid(flow: TimedFlow, chunks_per_shard: int) -> bool:
-    """Whether durations are to be whole: all chunks are as large, and a unit is not too long."""
+    """Return whether durations are integers: chunks have one size, and units are not too fine."""
     amounts = amounts_of(flow)
     sizes = amounts[amounts > 0] / chunks_of(amounts[amounts > 0], chunks_per_shard)
     units = chunks_per_shard * capacity_unit(flow) * flow.time
@@ -200,10 +199,10 @@ def on_grid(flow: TimedFlow, chunks_per_shard: int) -> bool:
 
 
 def choices_of(flow: TimedFlow, asked: int | None) -> list[int]:
-    """Return the numbers of chunks per shard to try, within the most that are asked for.
+    """Return the numbers of chunks per shard to try, up to the requested most.
 
-    These are all that make equal chunks, and those that cut a shard of mean size into 1, 2, 4, ...:
-    chunks of an uneven demand are never quite equal.
+    They are all numbers of equal chunks, and 1, 2, 4, ... for a shard of mean size: chunks of an
+    uneven demand are never quite equal.
     """
     problem = flow.expansion.problem
     most, mean = most_chunks(problem, asked), mean_shard(problem)
@@ -215,16 +214,16 @@ def choices_of(flow: TimedFlow, asked: int | None) -> list[int]:
 
 
 def least_loss(flow: TimedFlow, chunks_per_shard: int) -> float:
-    """Return the loss that whole durations cost with C equal chunks per shard.
+    """Return the loss of integer durations with C equal chunks per shard.
 
-    No schedule can be below it where all links are equally wide.
+    It is a lower bound on the loss if all links are equally wide.
     """
     exact = chunks_per_shard * capacity_unit(flow) * flow.time
     return float(np.ceil(exact * (1 - 1e-9)) / exact - 1)
 
 
 def floor_of(flow: TimedFlow, chunks_per_shard: int) -> float:
-    """Return a loss that no schedule with C chunks per shard can be below."""
+    """Return a lower bound on the loss with C chunks per shard."""
     capacity = flow.expansion.problem.topology.capacity
     alike = np.ptp(capacity) == 0 and on_grid(flow, chunks_per_shard)
     return max(0.0, least_loss(flow, chunks_per_shard)) if alike else 0.0

@@ -7,15 +7,15 @@ On the time-expanded graph of T steps, over volumes x[g, l, t] and the duration 
                 B x[g]  =  wanted[g]                          for every group g   (conservation)
                 x >= 0
 
-Conservation on the expanded graph, with free storage links, is what the paper writes as cumulative
+Conservation on the expanded graph, with free storage links, is the same as the paper's cumulative
 inequalities (ineq:mcmcf-t-flow-conservation to ineq:mcmcf-t-demand-conservation): a node cannot
 send what it has not received in an earlier step. As for the plain flow, a group is a pair in the
 paper's form and a source in the decomposed one; the optimum is the same.
 
-A group's variables are left out where its source cannot have reached a link's tail in time. Under
-translations (`flows.symmetry`) one source per orbit is enough, and orbits of links share their
-rows. What is then still too large for a solver of linear programs goes by primal-dual steps, to a
-gap that is smaller than what whole chunks cost.
+A group has no variables for links whose tail its source cannot reach in time. Under translations
+(`flows.symmetry`) one source per orbit is enough, and orbits of links share their rows. Programs
+that are still too large for a solver of linear programs are solved by primal-dual steps, to a gap
+below the loss of whole chunks.
 """
 
 from dataclasses import dataclass, replace
@@ -36,10 +36,11 @@ from alltoall.ir.problem import Problem
 from alltoall.lp.settings import LPStatus
 from alltoall.lp.solve import solve_program
 from alltoall.paths.shortest import shortest_distances
+from alltoall.routes.single import COARSE_BOUND_GAP
 from alltoall.schedules.expansion import Expansion
 from alltoall.settings import SolveSettings
 
-COARSE_GAP = 5e-4
+COARSE_GAP = COARSE_BOUND_GAP
 """The gap to which primal-dual steps go at least, however small a one is asked for."""
 
 
@@ -47,9 +48,8 @@ COARSE_GAP = 5e-4
 class TimedFlow:
     """A fractional schedule: exact volumes [groups, links of the expanded graph].
 
-    A group stands for all sources that the translations map it to. `bound` is what lengths of the
-    expanded graph prove about every schedule of as many steps; `exact` is how near to the optimum
-    it is meant to be.
+    A group stands for its images under the translations. `bound` is a lower bound on every schedule
+    of as many steps, proven by lengths of the expanded graph; `exact` is the gap of the solver.
     """
 
     expansion: Expansion
@@ -62,12 +62,12 @@ class TimedFlow:
 
     @property
     def groups(self) -> Groups:
-        """Whose flows these are."""
+        """The groups of the flow."""
         return self.program.groups
 
     @cached_property
     def load(self) -> Floats:
-        """What all groups together put on each link of the expanded graph."""
+        """The load of each link of the expanded graph."""
         return np.asarray(self.program.weight @ self.volumes)
 
     @property
@@ -80,6 +80,10 @@ class TimedFlow:
         """The sum of the durations."""
         return float(self.durations.sum())
 
+    def cost(self, latency: float) -> float:
+        """Return the time, plus a latency for each step."""
+        return self.time + latency * self.expansion.steps
+
 
 def solve_timestepped(
     problem: Problem,
@@ -91,7 +95,7 @@ def solve_timestepped(
 ) -> TimedFlow:
     """Return an optimal fractional schedule of `steps` steps.
 
-    `lengths` of the links that nearly prove the bound of the plain flow are a good start.
+    The `lengths` of the plain flow's certificate are a good start.
     """
     expansion = Expansion(problem, steps)
     translations = translations or find_translations(problem, wanted=False)
@@ -107,8 +111,8 @@ def solve_timestepped(
     return _by_lp(start, settings, group, link)
 
 
-def _judged(flow: TimedFlow, otherwise: Status, gap: float) -> TimedFlow:
-    """Say how the solve ended: by what the bound proves, whatever the solver says."""
+def _with_status(flow: TimedFlow, otherwise: Status, gap: float) -> TimedFlow:
+    """Set the status by the certified gap, not by the status of the solver."""
     proven = flow.time / flow.bound - 1 if flow.bound > 0 else np.inf
     return replace(flow, status=Status.of_gap(proven, gap, otherwise))
 
@@ -130,11 +134,11 @@ def _by_lp(start: TimedFlow, settings: SolveSettings, group: Ints, link: Ints) -
         bound = program_bound(program, program.link_lengths(prices))
     late = result.status is LPStatus.TIME_LIMIT
     ended = Status.TIME_LIMIT if late else Status.GAP_NOT_REACHED
-    return _judged(replace(start, volumes=volumes, bound=bound), ended, settings.gap)
+    return _with_status(replace(start, volumes=volumes, bound=bound), ended, settings.gap)
 
 
 def _by_steps(start: TimedFlow, settings: SolveSettings, lengths: Floats | None) -> TimedFlow:
-    """Solve by primal-dual steps; optimal only if the gap that was asked for is proven."""
+    """Solve by primal-dual steps; the status is optimal only if the requested gap is proven."""
     program, expansion = start.program, start.expansion
     plain = np.ones(expansion.problem.topology.links) if lengths is None else lengths
     waiting = np.zeros(program.graph.links - expansion.timed_links)
@@ -150,11 +154,11 @@ def _by_steps(start: TimedFlow, settings: SolveSettings, lengths: Floats | None)
     volumes[np.repeat(np.arange(len(program.weight)), np.diff(first)), link] = volume
     bound = max(answer.bound, program_bound(program, tiled))
     found = replace(start, volumes=volumes, bound=bound, exact=gap)
-    return _judged(found, answer.status, settings.gap)
+    return _with_status(found, answer.status, settings.gap)
 
 
 def is_large(problem: Problem, steps: int, translations: Translations) -> bool:
-    """Whether a schedule of so many steps is beyond solvers of linear programs."""
+    """Return whether a program of so many steps is too large for solvers of linear programs."""
     program = Expansion(problem, steps).reduced_program(translations.symmetry)
     return len(useful_variables(program)[1]) > sizes.TIMED_FIRST_ORDER_VARIABLES
 
@@ -168,8 +172,8 @@ def useful_variables(program: FlowProgram) -> tuple[Ints, Ints]:
     return group.astype(np.int64), link.astype(np.int64)
 
 
-def written_out(flow: TimedFlow) -> TimedFlow:
-    """Return the same flow with a group for every source, under no translations."""
+def without_translations(flow: TimedFlow) -> TimedFlow:
+    """Return the same flow with a group for every source, without translations."""
     problem, steps = flow.expansion.problem, flow.expansion.steps
     topology, translations = problem.topology, flow.translations
     program = flow.expansion.program(flow.expansion.groups(by_source(problem)))

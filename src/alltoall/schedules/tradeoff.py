@@ -1,14 +1,13 @@
-"""Time against operations: every message costs the rank that starts it, so fewer may be better.
+"""Trade time for operations: every message costs the rank that starts it.
 
     minimize    time + latency * steps + operation_cost * operations of the busiest rank
 
-over the schedules that are found with fewer relays, fewer steps and fewer chunks. Relays are the
-terminals without a demand of their own: those through which the best flow sends most come first,
-and none, one, two, four, ... of them are tried. One step more allows a hop more. Of few chunks only
-few can take another way, so they need fewer messages as well.
+over schedules with fewer relays, fewer steps and fewer chunks. Relays are the terminals without a
+demand of their own; 0, 1, 2, 4, ... of those with most flow are tried. One more step allows one
+more hop. Fewer chunks take fewer paths, and so need fewer messages.
 
-What cannot be better is not tried: no schedule of so many steps is faster than the fractional one,
-and every rank that sends or receives anything starts a message for it.
+Hopeless cases are skipped: no schedule is faster than the fractional one in as many steps, and a
+rank needs at least one message for each other rank that it sends to or receives from.
 """
 
 from collections.abc import Iterator
@@ -17,7 +16,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from alltoall.errors import TopologyError
-from alltoall.flows import sizes
 from alltoall.flows.methods import solve_master
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.arrays import Ints
@@ -28,19 +26,22 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule, operations_of
 from alltoall.schedules.chunks import schedule_from
 from alltoall.schedules.found import Choice, FoundSchedule, worth_telling
-from alltoall.schedules.search import whole_chunks
+from alltoall.schedules.search import affordable_numbers, whole_chunks
 from alltoall.schedules.steps import flow_in_steps_of, flow_of_steps, timed_flows
-from alltoall.schedules.timed_chunks import choices_of, floor_of, rounding_work
+from alltoall.schedules.timed_chunks import choices_of, floor_of
 from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import ScheduleSettings
 
 PATIENCE = 2
-"""Numbers of steps that may bring nothing before no more are tried with as many relays."""
+"""Numbers of steps that may bring nothing before no more are tried with as many relays.
+
+`benchmarks/chunk_schedules.py` measures it.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A problem without some of its idle terminals: which terminals and links are left."""
+    """A problem without some of its idle terminals, and the remaining terminals and links."""
 
     whole: Problem
     problem: Problem
@@ -48,7 +49,7 @@ class Part:
     links: Ints
 
     def restored(self, schedule: Schedule, master: Flow) -> Schedule:
-        """Return a schedule of the part as one of the whole, with the proof for the whole."""
+        """Return a schedule of the part as one of the whole, with the certificate of the whole."""
         counts = np.zeros((self.whole.demand.terminals,) * 2, dtype=np.int64)
         counts[np.ix_(self.terminals, self.terminals)] = schedule.chunk_counts()
         uniform = self.whole.demand.uniform
@@ -65,7 +66,7 @@ class Part:
 
 @dataclass
 class Search:
-    """The best schedule so far, and what all that were found cost."""
+    """The best schedule so far, and the costs of all."""
 
     whole: Problem
     settings: ScheduleSettings
@@ -73,24 +74,24 @@ class Search:
     best: tuple[Choice, Schedule, TimedFlow] | None = None
 
     def bound(self, time: float, steps: int) -> float:
-        """Return what a schedule costs at least that takes so long."""
+        """Return a lower bound on the total cost of a schedule of this time and steps."""
         table = self.whole.demand.table() > 0
         least = int((table.any(axis=0).astype(int) + table.any(axis=1)).max())
         return self._total(time, steps, least)
 
     def hopeless(self, bound: float) -> bool:
-        """Whether what costs so much at least is not better than the best, or time is up."""
+        """Return whether no such schedule is better than the best, or time is up."""
         if self.best is None:
             return False
         return bound >= self.best[0].total * (1 - 1e-9) or self.settings.solve.out_of_time()
 
     def add(self, schedule: Schedule, flow: TimedFlow) -> None:
-        """Weigh a schedule of the whole problem."""
-        operations = operations_of(schedule)
-        idle = np.flatnonzero(operations[idle_terminals(self.whole.demand)])
-        most, time = int(operations.max()), schedule.time
-        total = self._total(time, schedule.steps, most)
-        choice = Choice(len(idle), schedule.steps, schedule.chunks_per_shard, most, time, total)
+        """Compare a schedule of the whole problem with the best."""
+        operations, time, steps = operations_of(schedule), schedule.time, schedule.steps
+        relays = int(np.count_nonzero(operations[idle_terminals(self.whole.demand)]))
+        most = int(operations.max())
+        total = self._total(time, steps, most)
+        choice = Choice(relays, steps, schedule.chunks_per_shard, most, time, total)
         self.choices.append(choice)
         if self.best is None or total < self.best[0].total * (1 - 1e-9):
             self.best = choice, schedule, flow
@@ -101,31 +102,25 @@ class Search:
 
 
 def find_cheapest(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
-    """Find the schedule of least cost, and what others cost, for a problem in normal units."""
+    """Find the schedule of least cost for a problem in normal units, with the costs of others."""
     master = solve_master(problem, settings.solve)
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     search = Search(problem, settings, [])
     for part in _parts(master):
         _try_part(part, master, search)
-    if search.best is None:  # only if no part is connected, and the whole is one of them
+    if search.best is None:  # Never: the whole problem is one of the parts.
         raise TopologyError(f"{problem.topology.name}: no schedule was found")
     chosen, schedule, flow = search.best
     flow = flow_in_steps_of(schedule, flow, master, settings.solve)
     schedule = replace(schedule, fractional_time=flow.time)
     proven = flow.bound if flow.expansion.problem is master.problem else 0.0
-    return FoundSchedule(
-        schedule=schedule,
-        curve={schedule.chunks_per_shard: schedule.loss},
-        floor={},
-        status=Status.GAP_NOT_REACHED,
-        fractional_bound=max(proven, master.bound),
-        tradeoff=worth_telling(search.choices, chosen),
-    )
+    tradeoff = worth_telling(search.choices, chosen)
+    return FoundSchedule.single(schedule, max(proven, master.bound), tradeoff=tradeoff)
 
 
 def idle_terminals(demand: Demand) -> Ints:
-    """Return the terminals that neither send nor receive anything."""
+    """Return the terminals without any demand."""
     if demand.matrix is None:
         return np.zeros(0, dtype=np.int64)
     used = demand.matrix.any(axis=0) | demand.matrix.any(axis=1)
@@ -138,10 +133,9 @@ def _parts(master: Flow) -> Iterator[Part]:
     idle = idle_terminals(problem.demand)
     passing = np.bincount(topology.head, master.mean_load(), topology.nodes)
     ranked = idle[np.argsort(-np.round(passing[topology.terminals[idle]], 9), kind="stable")]
-    few = {2**power for power in range(len(idle).bit_length())}
-    for count in sorted({0, len(idle)} | {each for each in few if each < len(idle)}):
-        part = _without(problem, ranked[count:])
-        if part is not None:
+    few = {min(2**power, len(idle)) for power in range(len(idle).bit_length())}
+    for count in sorted({0, len(idle)} | few):
+        if (part := _without(problem, ranked[count:])) is not None:
             yield part
 
 
@@ -168,25 +162,24 @@ def _without(problem: Problem, left_out: Ints) -> Part | None:
 
 
 def _try_part(part: Part, master: Flow, search: Search) -> None:
-    """Weigh schedules of one part, of more and more steps."""
+    """Try schedules of one part, of more and more steps."""
     whole = part.problem is part.whole
     own = master if whole else solve_master(part.problem, search.settings.solve)
     failures = 0
     if search.hopeless(search.bound(own.bound, 1)):
         return
     for flow in _flows(own, search.settings):
-        last = search.best and search.best[0].total
+        last = search.best
         for schedule in _whole(flow, own, search):
             search.add(part.restored(schedule, master), flow)
-        failures = failures + 1 if search.best and search.best[0].total == last else 0
-        if failures == PATIENCE or search.hopeless(
-            search.bound(own.bound, flow.expansion.steps + 1)
-        ):
+        failures = failures + 1 if search.best is last else 0
+        more = search.bound(own.bound, flow.expansion.steps + 1)
+        if failures == PATIENCE or search.hopeless(more):
             return
 
 
 def _flows(master: Flow, settings: ScheduleSettings) -> Iterator[TimedFlow]:
-    """Yield fractional schedules: of the steps asked for, or of more and more."""
+    """Yield fractional schedules: of the requested steps, or of more and more."""
     translations = find_translations(master.problem, settings.solve.symmetry)
     if settings.steps is None:
         yield from timed_flows(master, settings.solve, settings.step_tolerance, translations)
@@ -197,9 +190,8 @@ def _flows(master: Flow, settings: ScheduleSettings) -> Iterator[TimedFlow]:
 def _whole(flow: TimedFlow, master: Flow, search: Search) -> Iterator[Schedule]:
     """Yield schedules of one flow, of all numbers of chunks that could be better."""
     asked = search.settings
-    first, *others = [asked.chunks] if asked.chunks else choices_of(flow, asked.max_chunks)
-    affordable = (each for each in others if rounding_work(flow, each) <= sizes.AFFORDABLE_WORK)
-    for chunks in (first, *affordable):
+    choices = [asked.chunks] if asked.chunks else choices_of(flow, asked.max_chunks)
+    for chunks in affordable_numbers(flow, choices):
         # Whole chunks may leave steps of the flow unused.
         if search.hopeless(search.bound(flow.time * (1 + floor_of(flow, chunks)), 1)):
             continue

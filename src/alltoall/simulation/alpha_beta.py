@@ -1,7 +1,7 @@
-"""Schedules by the alpha-beta model: messages that cost their sender and their links time.
+"""Simulate schedules by the alpha-beta model: messages take time of their sender and links.
 
-All chunks that one terminal gives another in one step are one message, as in `ir.messages`. A
-message of b bytes over links of rate r and latency a, in dataflow:
+All chunks from one terminal to another in one step are one message, as in `ir.messages`. A message
+of b bytes over links of rate r and latency a, in dataflow:
 
     ready     all its chunks have arrived at its sender, and links have ended earlier steps
     issued    after the overhead of each message of its sender in this step, one after the other
@@ -9,8 +9,8 @@ message of b bytes over links of rate r and latency a, in dataflow:
     arrives   when the last of its links has ended, after the sum of their latencies
 
 With a barrier, a step is ready when all messages of the step before have arrived. Terminals store
-and forward; other nodes (switches, NIC halves) pass on within the step. An injection limit is a
-link more at either end of every message.
+and forward; other nodes (switches, NIC halves) pass on within the step. An injection limit is an
+additional link at both ends of every message.
 """
 
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ from alltoall.ir.fabric import Fabric
 from alltoall.ir.schedule import Schedule
 
 SYNCS = ("dataflow", "step")
-"""What a message waits for: what it forwards, or a barrier after every step."""
+"""Messages wait for the chunks that they forward, or for a barrier after every step."""
 
 SHARINGS = ("due", "fair")
-"""How messages share links: those that are due first, or all that are under way alike."""
+"""Links carry earlier steps first, or share their rate fairly among all messages under way."""
 
 MOST_HOPS_DOUBLED = 40
-"""Doublings of the links that a chunk takes in one step; no topology has so many."""
+"""Doublings of the links of a chunk in one step, more than any topology has."""
 
 
 @dataclass(frozen=True, eq=False)
 class StepMessages:
     """Messages by step: m goes in step `step[m]` from terminal `sender[m]` to `receiver[m]`.
 
-    Use u says that `shards[u]` of message `message[u]` cross the link `link[u]`, on the trail
-    `trail[u]`: what goes side by side has different trails. Message `later[w]` begins only after
-    `earlier[w]`, which is of an earlier step, has arrived.
+    In use u, `shards[u]` of message `message[u]` cross the link `link[u]` on the path `trail[u]`;
+    parallel parts of a message have different trails. Message `later[w]` waits for the arrival of
+    `earlier[w]`, of an earlier step.
     """
 
     step: Ints
@@ -53,7 +53,7 @@ class StepMessages:
 
 
 def messages_of_schedule(schedule: Schedule) -> StepMessages:
-    """Return the messages of a schedule, and which of them each waits for."""
+    """Return the messages of a schedule with their dependencies."""
     topology, position = schedule.problem.topology, schedule.problem.topology.position
     tail, head = topology.tail[schedule.link], topology.head[schedule.link]
     root = _roots(schedule, tail, head)
@@ -78,7 +78,7 @@ def messages_of_schedule(schedule: Schedule) -> StepMessages:
 
 
 def _places(schedule: Schedule, tail: Ints, head: Ints) -> tuple[Ints, Ints]:
-    """Return one number for each chunk at a node: where every send takes it from, and to."""
+    """Return a number for each chunk at a node, of the tail and of the head of every send."""
     topology = schedule.problem.topology
     pair = schedule.source * len(topology.terminals) + schedule.destination
     most = int(schedule.chunk.max(initial=0)) + 1
@@ -89,7 +89,7 @@ def _places(schedule: Schedule, tail: Ints, head: Ints) -> tuple[Ints, Ints]:
 
 
 def _roots(schedule: Schedule, tail: Ints, head: Ints) -> Ints:
-    """Return the send with which each chunk left a terminal, of all sends in the same step."""
+    """Return for every send the one with which its chunk left a terminal in the same step."""
     passing = schedule.problem.topology.position[tail] < 0
     root = np.arange(schedule.sends)
     if not passing.any():
@@ -118,7 +118,7 @@ def _roots(schedule: Schedule, tail: Ints, head: Ints) -> Ints:
 def _waits(
     schedule: Schedule, tail: Ints, head: Ints, message: Ints, delivers: np.ndarray
 ) -> tuple[Ints, Ints]:
-    """Return which message waits for which: the first that brought a chunk that it takes on."""
+    """Return the pairs of messages that wait for each other: the first delivery of each chunk."""
     terminals = schedule.problem.topology.terminals
     relays = schedule.problem.topology.position[tail] >= 0
     relays &= tail != terminals[schedule.source]
@@ -139,29 +139,26 @@ def _waits(
 def seconds_of_messages(
     messages: StepMessages, fabric: Fabric, shard_bytes: float, sync: str, start: Floats
 ) -> float:
-    """Return when the last message has arrived, for shards of so many bytes.
-
-    `start` is when each terminal begins.
-    """
-    work = _works(messages, fabric, shard_bytes)
+    """Return the arrival time of the last message, with the start time of each terminal."""
+    message, resources, seconds = _works(messages, fabric, shard_bytes)
     latency = latencies(messages, fabric)
     steps = np.unique(messages.step)
     of_step = np.searchsorted(messages.step, np.append(steps, steps[-1] + 1))
-    uses = np.searchsorted(work.message, of_step)
+    uses = np.searchsorted(message, of_step)
     waits = np.searchsorted(messages.later, of_step)
     ready = start[messages.sender]
     arrival = np.zeros(len(messages.step))
-    free = np.zeros(work.resources)
+    free = np.zeros(fabric.topology.links + 2 * len(fabric.topology.terminals))
     barrier = 0.0
     for index in range(len(steps)):
         first, last = int(of_step[index]), int(of_step[index + 1])
         wait, use = (slice(int(at[index]), int(at[index + 1])) for at in (waits, uses))
         np.maximum.at(ready, messages.later[wait], arrival[messages.earlier[wait]])
         begin = np.maximum(ready[first:last], barrier)
-        begin = _issued(begin, messages.sender[first:last], fabric.overhead)
-        mine, resource = work.message[use] - first, work.resource[use]
+        begin = _issue_times(begin, messages.sender[first:last], fabric.overhead)
+        mine, resource = message[use] - first, resources[use]
         np.maximum.at(begin, mine, free[resource])
-        ended = _ended(begin[mine], resource, work.seconds[use])
+        ended = _end_times(begin[mine], resource, seconds[use])
         free[resource] = ended
         here = np.zeros(last - first)
         np.maximum.at(here, mine, ended)
@@ -171,23 +168,12 @@ def seconds_of_messages(
     return float(arrival.max())
 
 
-@dataclass(frozen=True, eq=False)
-class _Works:
-    """Seconds that messages, in order, take of resources: links, and what terminals inject."""
-
-    message: Ints
-    resource: Ints
-    seconds: Floats
-    resources: int
-
-
-def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> _Works:
+def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> tuple[Ints, Ints, Floats]:
+    """Return message, resource and seconds of all work; terminals with limits are resources too."""
     links, terminals = fabric.topology.links, len(fabric.topology.terminals)
-    used, shards = messages.message * links + messages.link, messages.shards
-    message, resource = messages.message, messages.link
-    rate, resources = fabric.link_rates, links
+    message, resource, shards = messages.message, messages.link, messages.shards
+    rate, resources = fabric.link_rates, links + 2 * terminals
     if fabric.injection is not None:
-        resources += 2 * terminals
         total = _total_shards(messages)
         every = np.arange(len(messages.step))
         message = np.concatenate([message, every, every])
@@ -198,18 +184,18 @@ def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> _Works
     used, place = np.unique(message * resources + resource, return_inverse=True)
     amount = np.bincount(place, shards, len(used)) * shard_bytes
     resource = used % resources
-    return _Works(used // resources, resource, amount / rate[resource], resources)
+    return used // resources, resource, amount / rate[resource]
 
 
 def _total_shards(messages: StepMessages) -> Floats:
-    """Return the size of each message: what leaves its sender, whichever way it takes."""
+    """Return the size of each message: the sum over its parallel parts."""
     first = np.unique(messages.trail, return_index=True)[1]
     size = np.bincount(messages.message[first], messages.shards[first], len(messages.step))
     return size.astype(np.float64)
 
 
 def latencies(messages: StepMessages, fabric: Fabric) -> Floats:
-    """Return the latency of each message: that of the slowest way that a part of it takes."""
+    """Return the latency of each message: that of its slowest part."""
     trails, trail = np.unique(messages.trail, return_inverse=True)
     along = np.bincount(trail, fabric.latency[messages.link], len(trails))
     latency = np.zeros(len(messages.step))
@@ -217,8 +203,8 @@ def latencies(messages: StepMessages, fabric: Fabric) -> Floats:
     return latency
 
 
-def _issued(ready: Floats, sender: Ints, overhead: float) -> Floats:
-    """Return when messages of a step are on their way: each costs its sender time, in turn."""
+def _issue_times(ready: Floats, sender: Ints, overhead: float) -> Floats:
+    """Return the issue times of the messages of a step, one after the other at each sender."""
     if overhead == 0:
         return np.array(ready)
     order = np.lexsort((ready, sender))
@@ -233,24 +219,19 @@ def _issued(ready: Floats, sender: Ints, overhead: float) -> Floats:
     return found
 
 
-def _ended(begin: Floats, resource: Ints, seconds: Floats) -> Floats:
-    """Return when the resource of each use has ended all its work of the step.
+def _end_times(begin: Floats, resource: Ints, seconds: Floats) -> Floats:
+    """Return the time when the resource of each use has ended all its work of the step.
 
-    It works whenever there is something to do: it ends with the busy time that begins with some use
-    and has all the work that comes from then on.
+    A resource never idles with work waiting: its end is the latest sum of the begin of a use and
+    all work from then on.
     """
     order = np.lexsort((begin, resource))
     fresh = np.append(True, np.diff(resource[order]) != 0)
     bounds = np.append(np.flatnonzero(fresh), len(order))
-    done = _sums_before(seconds[order])
+    done = np.append(0.0, np.cumsum(seconds[order]))
     segment = np.cumsum(fresh) - 1
     rest = done[bounds[1:]][segment] - done[:-1]
     last = np.maximum.reduceat(begin[order] + rest, bounds[:-1])
     found = np.empty_like(begin)
     found[order] = last[segment]
     return found
-
-
-def _sums_before(seconds: Floats) -> Floats:
-    """Return the sum of all that comes before each, and of all of them last."""
-    return np.append(0.0, np.cumsum(seconds))

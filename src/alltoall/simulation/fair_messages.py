@@ -1,16 +1,16 @@
-"""Schedules over a transport that is fair: all messages under way have max-min fair rates.
+"""Simulate schedules over a fair transport: all messages under way have max-min fair rates.
 
-The alpha-beta model lets links work on what is due first. TCP, and most NICs, do not know what is
-due: what leaves a host at once shares its bandwidth evenly, and what has more to carry ends late.
+In the alpha-beta model links carry earlier steps first. TCP, and most NICs, know no steps:
+concurrent messages of a host share its bandwidth evenly, and larger ones end later.
 
     ready     all its chunks have arrived at its sender; with barriers, all messages of the step
               before have arrived
     issued    after the overhead of each message of its sender, one after the other
     begins    when the message before it, between the same two terminals, has left
-    rate      by progressive filling, over links and what terminals inject
+    rate      by progressive filling, over links and injection limits
     arrives   when all of it has left, after the latencies of its links
 
-A message that goes several ways has a part for each, and rates as the parts are large.
+A message on several paths has a part on each, with rates proportional to the parts.
 """
 
 from dataclasses import dataclass
@@ -40,10 +40,7 @@ class _Parts:
 def seconds_of_fair_messages(
     messages: StepMessages, fabric: Fabric, shard_bytes: float, sync: str, start: Floats
 ) -> float:
-    """Return when the last message has arrived, for shards of so many bytes.
-
-    `start` is when each terminal begins.
-    """
+    """Return the arrival time of the last message, with the start time of each terminal."""
     parts = _parts(messages, fabric)
     total = np.bincount(parts.message, parts.shards)
     limits = () if fabric.injection is None else (np.full(2 * len(start), fabric.injection),)
@@ -72,15 +69,14 @@ def seconds_of_fair_messages(
     )
     events = max(1, ENTRIES_AT_ONCE // len(parts.resource))
     while not rates.advance(events):
-        pass  # Ctrl-C is heard here.
+        pass  # Python handles Ctrl-C here.
     return rates.now
 
 
 def _waits(messages: StepMessages, sync: str) -> tuple[Ints, Ints, int]:
-    """Return which message waits for the arrival of which, and how many of them are gates.
+    """Return the pairs of messages that wait for each other, and the number of gates.
 
-    A barrier is a gate: a message of nothing that waits for all of a step, and for which all of the
-    next step wait.
+    A barrier is a gate: an empty message that waits for a step, and for which the next step waits.
     """
     if sync != "step":
         return messages.later, messages.earlier, 0
@@ -104,7 +100,7 @@ def _successors(messages: StepMessages) -> Ints:
 
 
 def _parts(messages: StepMessages, fabric: Fabric) -> _Parts:
-    """Return what of each message goes which way."""
+    """Return the parts of each message with their paths."""
     order = np.lexsort((messages.link, messages.trail))
     trail, link = messages.trail[order], messages.link[order]
     first = np.flatnonzero(np.append(True, np.diff(trail) != 0))

@@ -1,11 +1,10 @@
-"""Routes as a fluid: every flow has a max-min fair rate, which changes when others begin or end.
+"""Simulate routes as a fluid of flows with max-min fair rates.
 
-    a flow begins at its start and the sender's overhead, and has its share of the bytes to send
-    rate of flow f       w_f * level_f, by progressive filling over links and, if there is an
-                         injection limit, over what each terminal sends and receives
-    the last byte is in  when the flow has sent all, after the latencies of the links of its route
+    a flow begins after the start time and the overhead of its sender, with its share of the bytes
+    rate of flow f     w_f * level_f, by progressive filling over links and injection limits
+    the last byte      arrives when the flow has sent all, after the latencies of its links
 
-Routes are those of fabrics that forward: nothing is stored on the way.
+Rates change when flows begin or end. Switches forward: nothing is stored on the way.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,39 +22,36 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
 
 Report: TypeAlias = Callable[[str], None]
-"""What takes a line of progress."""
+"""A function for lines of progress."""
 
 ENTRIES_AT_ONCE = 2_000_000
-"""Links of flows that a call of the core goes through, so that Ctrl-C is heard."""
+"""Links of flows in one call of the core, between two checks for Ctrl-C."""
 
-SAME_MOMENT = 1e-9
-"""The share by which numbers of messages may be off by rounding."""
+ROUNDING = 1e-9
+"""The relative rounding error of numbers of messages."""
 
-MOST_FLOWS = 1 << 20
-"""Flows of one route at once, at most."""
-
-MOST_MESSAGES = 1 << 20
-"""Messages of one route, at most: each may be an event."""
+MOST_FLOWS = MOST_MESSAGES = 1 << 20
+"""The most concurrent flows, and messages, of a route: each may be an event."""
 
 WEIGHTS = ("equal", "share")
-"""By what flows share links: every flow alike, or every route as paced at its weight."""
+"""Flows share links equally, or in proportion to the weights of their routes."""
 
 EXACT_FLOWS = 5_000
-"""Routes up to which every event is simulated, unless a resolution is asked for."""
+"""Routes up to which every event is simulated by default."""
 
 COARSE = 1e-3
-"""The resolution of more routes than that, as a share of what their fullest link takes."""
+"""The default resolution of more routes, as a share of the time of the fullest link."""
 
 
-def no_report(_: str) -> None:
-    """Say nothing."""
+def silent(_: str) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True, eq=False)
 class Flows:
     """Flow f sends `bytes[f]` over path f from `start[f]` on, at a fair share by `weight[f]`.
 
-    It does so in `rounds[f]` equal parts, each of which costs its sender the overhead of a message.
+    It sends `rounds[f]` equal messages, each with the overhead of its sender.
     """
 
     paths: Paths
@@ -67,20 +63,16 @@ class Flows:
     @staticmethod
     def join(parts: Sequence["Flows"]) -> "Flows":
         """Return the flows of several sets, one after the other."""
-        joined = {
-            key: np.concatenate([getattr(part, key) for part in parts])
-            for key in ("bytes", "weight", "start", "rounds")
-        }
-        return Flows(Paths.join([part.paths for part in parts]), **joined)
+        keys = ("bytes", "weight", "start", "rounds")
+        joined = (np.concatenate([getattr(part, key) for part in parts]) for key in keys)
+        return Flows(Paths.join([part.paths for part in parts]), *joined)
 
 
-def arrivals(
-    flows: Flows, fabric: Fabric, window: float = 0.0, report: Report = no_report
-) -> Floats:
-    """Return when the last byte of every flow is in, in seconds.
+def arrivals(flows: Flows, fabric: Fabric, window: float = 0.0, report: Report = silent) -> Floats:
+    """Return the arrival time of the last byte of every flow, in seconds.
 
-    What flows leave is taken up by others at once; with a window, no more often than that, which is
-    faster to simulate and never shorter.
+    Rates change at every event; with a window, at most once in it, which is faster to simulate and
+    never gives a shorter time.
     """
     paths, capacity = _resources(flows.paths, fabric)
     rounds = flows.rounds if fabric.overhead > 0 else np.ones_like(flows.rounds)
@@ -101,7 +93,7 @@ def arrivals(
 
 
 def _resources(paths: Paths, fabric: Fabric) -> tuple[tuple[Ints, Ints], Floats]:
-    """Return what each path uses, and how much there is of it: links, and what terminals inject."""
+    """Return the resources of each path, and their rates: links, and injection limits."""
     if fabric.injection is None:
         return (paths.start, paths.link), fabric.link_rates
     links, terminals = fabric.topology.links, len(fabric.topology.terminals)
@@ -117,10 +109,10 @@ def _resources(paths: Paths, fabric: Fabric) -> tuple[tuple[Ints, Ints], Floats]
 
 @dataclass(frozen=True)
 class FluidSettings:
-    """What may be asked of routes as a fluid.
+    """Settings of the fluid simulation.
 
-    A route has `flows` flows at once. They send messages of `chunk_bytes` one after the other, or,
-    without that, one message each; a route of fewer messages has fewer flows.
+    A route has `flows` concurrent flows. They send messages of `chunk_bytes` one after the other,
+    or one message each by default; a route of fewer messages has fewer flows.
     """
 
     weights: str = "equal"
@@ -140,18 +132,18 @@ class FluidSettings:
             raise UsageError(f"resolution {self.resolution:g}; expected a share from 0 to 1")
 
     def resolution_for(self, routes: int) -> float:
-        """Return what was asked for, or what suits so many routes."""
+        """Return the requested resolution, or the default one for so many routes."""
         if self.resolution is not None:
             return self.resolution
         return 0.0 if routes <= EXACT_FLOWS else COARSE
 
 
 def flows_of(routes: Routes, shard_bytes: float, start: Floats, asked: FluidSettings) -> Flows:
-    """Return the flows of routes, for shards of so many bytes, from when each terminal begins."""
+    """Return the flows of routes for a shard size, with the start time of each terminal."""
     size = routes.weight * shard_bytes
     messages = np.full(routes.count, float(asked.flows))
     if asked.chunk_bytes is not None:
-        messages = np.ceil(size / asked.chunk_bytes * (1 - SAME_MOMENT))
+        messages = np.ceil(size / asked.chunk_bytes * (1 - ROUNDING))
         if float(messages.max()) > MOST_MESSAGES:
             raise UsageError(
                 f"a route of {messages.max():.3g} messages; expected {MOST_MESSAGES:,} or fewer. "
@@ -169,9 +161,9 @@ def flows_of(routes: Routes, shard_bytes: float, start: Floats, asked: FluidSett
 
 
 def seconds_of_phases(
-    phases: Sequence[Flows], fabric: Fabric, window: float, report: Report = no_report
+    phases: Sequence[Flows], fabric: Fabric, window: float, report: Report = silent
 ) -> float:
-    """Return when all is in if each phase begins when all of the one before are in."""
+    """Return the time of the last arrival if each phase begins after the one before."""
     now = 0.0
     for flows in phases:
         begun = replace(flows, start=np.maximum(flows.start, now))
@@ -180,9 +172,9 @@ def seconds_of_phases(
 
 
 def ends_of_jobs(
-    jobs: Sequence[Flows], fabric: Fabric, window: float, report: Report = no_report
+    jobs: Sequence[Flows], fabric: Fabric, window: float, report: Report = silent
 ) -> list[float]:
-    """Return when all of each job is in if all jobs share the links, each by its own routes."""
+    """Return the last arrival of each job if all jobs share the links, each on its own routes."""
     found = arrivals(Flows.join(jobs), fabric, window, report)
     cuts = np.cumsum([job.paths.count for job in jobs])[:-1]
     return [float(each.max()) for each in np.split(found, cuts)]

@@ -1,4 +1,4 @@
-"""The messages that a schedule was lowered to, on the links of a topology."""
+"""Put the messages of a lowered schedule on the links of a topology."""
 
 from collections import deque
 
@@ -10,15 +10,15 @@ from alltoall.ir.messages import Messages, RankMessages
 from alltoall.ir.topology import Topology
 from alltoall.simulation.alpha_beta import StepMessages
 
-Ways = dict[tuple[int, int], list[tuple[list[int], float]]]
-"""The ways from one rank to another that it sends to: links, and the share that goes there."""
+Way = list[tuple[list[int], float]]
+"""The paths from one rank to another: links, and the share of the message on them."""
 
 
 def messages_of_lowered(lowered: Messages, topology: Topology) -> StepMessages:
     """Return messages on a topology whose terminals, in order, are their ranks.
 
-    A message takes the links from its sender to its receiver, in parts as their capacities are; if
-    there is none, a shortest way through nodes that are not terminals.
+    A message takes the links from its sender to its receiver, in proportion to their capacities;
+    without such links, a shortest path through switches.
     """
     ranks = len(lowered.ranks)
     if ranks != len(topology.terminals):
@@ -39,14 +39,14 @@ def messages_of_lowered(lowered: Messages, topology: Topology) -> StepMessages:
         later.append(np.repeat(place, np.diff(part.waits_first)))
         earlier.append(place[part.waits])
     pairs = np.unique(np.concatenate(later) * len(known) + np.concatenate(earlier))
-    use = _uses(sender, receiver, shards, _ways(topology, sender, receiver))
+    use = _uses(topology, sender, receiver, shards)
     return StepMessages(
         step, sender, receiver, *use, later=pairs // len(known), earlier=pairs % len(known)
     )
 
 
 def _keys(part: RankMessages, ranks: int) -> Ints:
-    """Return one number for each message at either end: its step, sender and receiver."""
+    """Return a number for each message from its step, sender and receiver."""
     sender = np.where(part.sends, part.rank, part.peer)
     receiver = np.where(part.sends, part.peer, part.rank)
     return np.asarray((part.step * ranks + sender) * ranks + receiver)
@@ -60,38 +60,35 @@ def _sizes(part: RankMessages) -> Floats:
 
 
 def _uses(
-    sender: Ints, receiver: Ints, shards: Floats, ways: Ways
+    topology: Topology, sender: Ints, receiver: Ints, shards: Floats
 ) -> tuple[Ints, Ints, Ints, Floats]:
     """Return message, link, trail and shards of every use."""
-    message, link, trail, amount = [], [], [], []
-    trails = 0
+    ways: dict[tuple[int, int], Way] = {}
+    rows: list[tuple[int, int, int]] = []
+    amount: list[float] = []
+    trail = 0
     for index, ends in enumerate(zip(sender.tolist(), receiver.tolist(), strict=True)):
+        if ends not in ways:
+            ways[ends] = _way(topology, *topology.terminals[list(ends)].tolist())
         for links, share in ways[ends]:
-            message += [index] * len(links)
-            link += links
-            trail += [trails] * len(links)
+            rows += [(index, link, trail) for link in links]
             amount += [shards[index] * share] * len(links)
-            trails += 1
-    integers = (np.array(each, dtype=np.int64) for each in (message, link, trail))
-    return *integers, np.array(amount)  # type: ignore[return-value]
+            trail += 1
+    message, link, trails = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    return message, link, trails, np.array(amount)
 
 
-def _ways(topology: Topology, sender: Ints, receiver: Ints) -> Ways:
-    ends = set(zip(sender.tolist(), receiver.tolist(), strict=True))
-    return {pair: _ways_between(topology, *pair) for pair in sorted(ends)}
-
-
-def _ways_between(topology: Topology, sender: int, receiver: int) -> list[tuple[list[int], float]]:
-    start, goal = int(topology.terminals[sender]), int(topology.terminals[receiver])
+def _way(topology: Topology, start: int, goal: int) -> Way:
+    """Return the parallel links from one node to another, or a path through switches."""
     direct = np.flatnonzero((topology.tail == start) & (topology.head == goal))
     if len(direct):
         share = topology.capacity[direct] / topology.capacity[direct].sum()
         return [([link], part) for link, part in zip(direct.tolist(), share.tolist(), strict=True)]
-    return [(_way_through(topology, start, goal), 1.0)]
+    return [(_path_through(topology, start, goal), 1.0)]
 
 
-def _way_through(topology: Topology, start: int, goal: int) -> list[int]:
-    """Return the links of a shortest way through nodes that are not terminals."""
+def _path_through(topology: Topology, start: int, goal: int) -> list[int]:
+    """Return the links of a shortest path through switches."""
     by: dict[int, int] = {start: -1}
     queue = deque([start])
     while queue and goal not in by:

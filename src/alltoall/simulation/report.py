@@ -23,10 +23,10 @@ from alltoall.simulation.fluid import (
 
 @dataclass(frozen=True)
 class Row:
-    """What shards of `bytes` take, in seconds and bytes a second.
+    """The time of shards of `bytes`, in seconds and bytes a second.
 
-    `fraction` is the share of the certified bound that is reached, `throughput` what a terminal
-    sends on average, and `bound_throughput` what it could at most: (N-1)fb if demand is uniform.
+    `fraction` is the certified bound over the time, `throughput` the mean rate of a terminal, and
+    `bound_throughput` its upper bound: (N-1)fb if demand is uniform.
     """
 
     bytes: int
@@ -39,9 +39,9 @@ class Row:
 
 @dataclass(frozen=True)
 class JobRow:
-    """What one of several jobs takes for shards of `bytes`, from its start on, in seconds.
+    """The time of one of several jobs for shards of `bytes`, from its start on, in seconds.
 
-    `alone` is without the others, `together` with all of them at once, each by its own routes.
+    `alone` is without the other jobs, `together` with all of them, each on its own routes.
     """
 
     job: str
@@ -57,11 +57,11 @@ class JobRow:
 class Simulation:
     """Predicted times of one schedule, or of routes, on a fabric.
 
-    With several jobs, `jobs` has what each of them takes, and `together` what all of them take
-    uncoordinated; `rows` are then those of the joint schedule, or the same if there is none.
+    With several jobs, `jobs` has the times of each, and `together` the times of all uncoordinated;
+    `rows` are then those of the joint schedule, or the same without one.
 
-    `link_rates` are the least and the largest of a link, in bytes a second.
-    `resolution` is that of the fluid, as a share of the time of the routes; 0 is exact.
+    `link_rates` are the least and the largest rate of a link, in bytes a second. `resolution` is
+    that of the fluid, as a share of the time of the routes; 0 is exact.
     """
 
     topology: str
@@ -75,17 +75,17 @@ class Simulation:
 
     @property
     def seconds(self) -> float:
-        """What the largest size takes."""
+        """The time of the largest size."""
         return self.rows[-1].seconds
 
     @property
     def bound_seconds(self) -> float:
-        """What the largest size takes at least, whatever the schedule."""
+        """The lower bound on the time of the largest size, for any schedule."""
         return self.rows[-1].bound_seconds
 
     @property
     def fraction(self) -> float:
-        """The share of the bound that the largest size reaches."""
+        """The bound over the time of the largest size."""
         return self.rows[-1].fraction
 
     def to_json(self) -> dict[str, Any]:
@@ -97,27 +97,15 @@ class Simulation:
         return {**found, **rows[-1], "rows": rows}
 
 
-def row_of(size: int, seconds: float, bound_seconds: float, sent: float) -> Row:
-    """Return the row of a size of which a terminal sends so many shards on average."""
-    return Row(
-        bytes=size,
-        seconds=seconds,
-        bound_seconds=bound_seconds,
-        fraction=bound_seconds / seconds,
-        throughput=sent * size / seconds,
-        bound_throughput=sent * size / bound_seconds,
-    )
-
-
 FLUID = "max-min fair fluid"
 STEPPED = dict(zip(SYNCS, ("dataflow", "a barrier per step"), strict=True))
 SHARED = dict(zip(SHARINGS, ("alpha-beta", "fair messages"), strict=True))
-"""How routes, and how schedules, are simulated, in words."""
+"""Names of the models of routes and of schedules."""
 
 
 @dataclass(frozen=True)
 class JobPart:
-    """Routes of one of several jobs, and when it begins."""
+    """Routes of one of several jobs, and its start time."""
 
     name: str
     routes: Routes
@@ -126,7 +114,7 @@ class JobPart:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What a simulation is asked, once all is read; `bound` is that of `demand`, proven."""
+    """The inputs of a simulation; `bound` is the certified bound of `demand`."""
 
     fabric: Fabric
     sizes: tuple[int, ...]
@@ -137,27 +125,28 @@ class Asked:
     progress: Callable[[str], None]
 
     def bound_seconds(self, bound: float, demand: Demand, size: int) -> float:
-        """Return what shards of so many bytes take at least: over links, or to be injected."""
+        """Return a lower bound on the time of a shard size, by links and by injection limits."""
         injected = self.fabric.injection_seconds(demand, size)
         return max(self.fabric.seconds(bound, size), injected)
 
     def row(self, size: int, seconds: float) -> Row:
         """Return the row of a size."""
-        sent = self.demand.total / self.demand.terminals
-        return row_of(size, seconds, self.bound_seconds(self.bound, self.demand, size), sent)
+        least = self.bound_seconds(self.bound, self.demand, size)
+        sent = self.demand.total / self.demand.terminals * size
+        return Row(size, seconds, least, least / seconds, sent / seconds, sent / least)
 
     def flows(self, routes: Routes, size: int, start: float = 0.0) -> Flows:
-        """Return the flows of routes that begin with their terminals, and not before a start."""
+        """Return the flows of routes, which begin with their terminals and not before `start`."""
         return flows_of(routes, size, np.maximum(self.begin, start), self.fluid)
 
     def window(self, size: int, *several: Routes) -> float:
-        """Return how long what flows leave may wait, in seconds, if these routes are simulated."""
+        """Return the window between two changes of rates, in seconds, for these routes."""
         share = self.fluid.resolution_for(sum(routes.count for routes in several))
         return share * max(self.fabric.seconds(routes.time, size) for routes in several)
 
 
 SECONDS = dict(zip(SHARINGS, (seconds_of_messages, seconds_of_fair_messages), strict=True))
-"""What finds the time of messages, by how they share links."""
+"""The simulation of messages, by the sharing of links."""
 
 
 def messages_alone(
@@ -171,20 +160,18 @@ def messages_alone(
 
 
 def routes_alone(phases: Sequence[Routes], asked: Asked) -> tuple[Row, ...]:
-    """Return the rows of routes, in phases that follow each other."""
+    """Return the rows of routes in consecutive phases."""
     rows = []
     for size in asked.sizes:
-        flows = [asked.flows(part, size) for part in phases]
-        window = asked.window(size, *phases)
-        seconds = seconds_of_phases(flows, asked.fabric, window, asked.progress)
-        rows.append(asked.row(size, seconds))
+        flows, window = [asked.flows(part, size) for part in phases], asked.window(size, *phases)
+        rows.append(asked.row(size, seconds_of_phases(flows, asked.fabric, window, asked.progress)))
     return tuple(rows)
 
 
 def jobs_together(
     parts: Sequence[JobPart], bounds: Sequence[float], asked: Asked
 ) -> tuple[tuple[Row, ...], tuple[JobRow, ...]]:
-    """Return what all jobs take at once, and what each of them takes, alone and with the others."""
+    """Return the rows of all jobs together, and of each job, alone and with the others."""
     rows: list[Row] = []
     jobs: list[JobRow] = []
     for size in asked.sizes:

@@ -1,4 +1,4 @@
-"""Automorphisms: the permutations of the nodes that keep links, capacities and terminals in place.
+"""Automorphisms: the permutations of the nodes that preserve links, capacities and terminals.
 
 BLISS (through igraph) finds them on a simple directed graph whose vertices have colours. Terminals
 have one colour, other nodes another. The links from u to v, however many, are one arc if they have
@@ -7,15 +7,12 @@ otherwise; so do pairs of terminals whose demand is not the most frequent one. W
 nodes are linked, the arcs are the pairs that are not: a complete graph has none left. Graphs of
 thousands of nodes take well below a second.
 
-A group may come with hundreds of generators, each of which would be applied to all links. Random
+A group may have hundreds of generators, each of which would be applied to all links. A few random
 subproducts (Babai, Luks and Seress, "Fast management of permutation groups", SIAM J. Comput. 1997)
-generate the same group with a handful, or in the worst case a smaller one, which is symmetry too.
+generate the same group, or rarely a subgroup.
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,45 +26,45 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 
 MOST_GENERATORS = 20
-"""Generators beyond which as many random products of them take their place."""
+"""The most generators; more are replaced by as many random products."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Marked:
-    """Pairs of nodes that are joined through a vertex of their own, coloured by `kind`."""
-
-    pairs: Ints
-    kind: Ints
+_Marked = tuple[Ints, Ints]
+"""Pairs of nodes that are joined through a vertex of their own, and its colour."""
 
 
 def count_automorphisms(topology: Topology, demand: Demand | None = None) -> int:
     """Count the automorphisms; the count of the complete graph on 1000 nodes has 2568 digits."""
     demands = None if demand is None else _demand_kinds(topology, demand)
     numbers = np.zeros(topology.nodes, dtype=np.int64)
-    graph, colours = _coloured(topology, numbers, [] if demands is None else [demands])
-    with _numbers_of_any_length():
+    graph, colours = _colour_graph(topology, numbers, [] if demands is None else [demands])
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)  # igraph's count becomes an int by way of a text.
+    try:
         return int(graph.count_automorphisms(color=colours))
+    finally:
+        sys.set_int_max_str_digits(limit)
 
 
 def find_generators(problem: Problem, kept: Ints | None = None) -> Ints:
-    """Return automorphisms that generate all which keep the demand too, as [generators, nodes].
+    """Return generators of all automorphisms that preserve the demand, as [generators, nodes].
 
-    With `kept`, a number per node, only automorphisms that map nodes to nodes of the same number.
+    With `kept`, a number per node, they also preserve these numbers.
     """
     topology = problem.topology
     demands = _demand_kinds(topology, problem.demand)
-    many = demands is not None and len(demands.pairs) > sizes.SYMMETRIC_DEMANDS
+    many = demands is not None and len(demands[0]) > sizes.SYMMETRIC_DEMANDS
     if many or topology.links > sizes.SYMMETRIC_LINKS:
         return np.zeros((0, topology.nodes), dtype=np.int64)
     numbers = np.zeros(topology.nodes, dtype=np.int64) if kept is None else kept
-    graph, colours = _coloured(topology, numbers, [] if demands is None else [demands])
+    graph, colours = _colour_graph(topology, numbers, [] if demands is None else [demands])
     found = graph.automorphism_group(color=colours)
     maps = np.array(found, dtype=np.int64).reshape(len(found), len(colours))
     return _fewer_generators(maps[:, : topology.nodes])
 
 
 def _fewer_generators(generators: Ints) -> Ints:
-    """Return at most `MOST_GENERATORS` generators: random subproducts, where there are more."""
+    """Return at most `MOST_GENERATORS` generators: random subproducts if there are more."""
     if len(generators) <= MOST_GENERATORS:
         return generators
     taken = np.random.default_rng(0).random((MOST_GENERATORS, len(generators))) < 0.5
@@ -78,8 +75,10 @@ def _fewer_generators(generators: Ints) -> Ints:
     return products
 
 
-def _coloured(topology: Topology, numbers: Ints, marked: list[_Marked]) -> tuple[Any, list[int]]:
-    """Return a simple directed graph with the automorphisms of the topology, and its colours."""
+def _colour_graph(
+    topology: Topology, numbers: Ints, marked: list[_Marked]
+) -> tuple[Any, list[int]]:
+    """Return a simple coloured digraph with the automorphisms of the topology."""
     pairs, kinds = _link_kinds(topology)
     usual = kinds == np.bincount(kinds, minlength=1).argmax()
     passes_on = np.ones(topology.nodes, dtype=np.int64)
@@ -87,19 +86,19 @@ def _coloured(topology: Topology, numbers: Ints, marked: list[_Marked]) -> tuple
     colours = [np.unique(2 * numbers + passes_on, return_inverse=True)[1]]
     arcs = [_plain_arcs(topology.nodes, pairs, usual)]
     vertices, shade = topology.nodes, topology.nodes
-    for each in (_Marked(pairs[~usual], kinds[~usual]), *marked):
-        middle = vertices + np.arange(len(each.pairs), dtype=np.int64)
-        arcs.append(np.stack([each.pairs[:, 0], middle], axis=1))
-        arcs.append(np.stack([middle, each.pairs[:, 1]], axis=1))
-        colours.append(shade + each.kind)
-        vertices += len(each.pairs)
-        shade += int(each.kind.max(initial=0)) + 1
+    for ends, kind in ((pairs[~usual], kinds[~usual]), *marked):
+        middle = vertices + np.arange(len(ends), dtype=np.int64)
+        arcs.append(np.stack([ends[:, 0], middle], axis=1))
+        arcs.append(np.stack([middle, ends[:, 1]], axis=1))
+        colours.append(shade + kind)
+        vertices += len(ends)
+        shade += int(kind.max(initial=0)) + 1
     every = np.concatenate(arcs).tolist()
     return load_core().GraphBase(vertices, every, directed=True), np.concatenate(colours).tolist()
 
 
 def _plain_arcs(nodes: int, pairs: Ints, usual: NDArray[np.bool_]) -> Ints:
-    """Return the pairs with the usual links, or those without any link if they are fewer."""
+    """Return the pairs with the usual links, or the pairs without any link if they are fewer."""
     if 2 * int(usual.sum()) <= nodes * (nodes - 1):
         return np.asarray(pairs[usual])
     apart = ~np.eye(nodes, dtype=np.bool_)
@@ -108,7 +107,7 @@ def _plain_arcs(nodes: int, pairs: Ints, usual: NDArray[np.bool_]) -> Ints:
 
 
 def _demand_kinds(topology: Topology, demand: Demand) -> _Marked | None:
-    """Return the pairs of terminals of another than the most frequent demand; None if uniform."""
+    """Return the pairs of terminals without the most frequent demand; None if it is uniform."""
     if demand.matrix is None:
         return None
     amounts, kinds = np.unique(demand.matrix, return_inverse=True)
@@ -117,7 +116,7 @@ def _demand_kinds(topology: Topology, demand: Demand) -> _Marked | None:
     off_diagonal = ~np.eye(demand.terminals, dtype=np.bool_)
     source, destination = np.nonzero((kinds != usual) & off_diagonal)
     ends = np.stack([topology.terminals[source], topology.terminals[destination]], axis=1)
-    return _Marked(ends, kinds[source, destination].astype(np.int64))
+    return ends, kinds[source, destination].astype(np.int64)
 
 
 def _link_kinds(topology: Topology) -> tuple[Ints, Ints]:
@@ -130,14 +129,3 @@ def _link_kinds(topology: Topology) -> tuple[Ints, Ints]:
     capacities[which.ravel(), inner_index(counts)] = topology.capacity[order]
     kinds = np.unique(capacities, axis=0, return_inverse=True)[1]
     return pairs, kinds.ravel().astype(np.int64)
-
-
-@contextmanager
-def _numbers_of_any_length() -> Iterator[None]:
-    """Lift the limit of 4300 digits on text that becomes an int, as igraph's count does."""
-    limit = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        yield
-    finally:
-        sys.set_int_max_str_digits(limit)

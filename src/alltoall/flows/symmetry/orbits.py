@@ -1,15 +1,15 @@
-"""Symmetry: what the automorphisms of a problem say about its flows.
+"""Orbits of a problem under its automorphisms, and flows under this symmetry.
 
 An automorphism maps a flow of one source to a flow of another, and the average of all images of an
-optimal flow is optimal too. So it is enough to solve for one source of each orbit, and to count
-what a link carries as the mean over the links of its orbit:
+optimal flow is optimal too. So it is enough to solve for one source of each orbit, with the mean
+load over the links of an orbit:
 
     apply    one group per orbit of sources, weighted by the size of the orbit; one capacity row per
              orbit of links (`flows.program`)
     invert   the flow of any source is the image of its representative's (`expand`)
 
-On a torus one source stands for all; generalized Kautz graphs of degree 4 have ten automorphisms or
-more, so a tenth of the sources do.
+On a torus one source stands for all; generalized Kautz graphs of degree 4 have at least ten
+automorphisms.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 
 MOST_ENTRIES = 20_000_000
-"""Flow entries beyond which a flow is not written out for every source."""
+"""The most entries of a flow that is expanded to every source."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Symmetry:
 
     @property
     def trivial(self) -> bool:
-        """Whether nothing is symmetric."""
+        """Whether there is no symmetry."""
         return len(self.generators) == 0
 
     @cached_property
@@ -58,7 +58,7 @@ class Symmetry:
         return orbits(self.link_maps, self.problem.topology.links)
 
     def representatives(self) -> tuple[Ints, Ints]:
-        """Return one source of each orbit, and how many sources it stands for."""
+        """Return one source of each orbit, and the number of sources in it."""
         starts = self.problem.topology.terminals[self.problem.sources]
         _, first, size = np.unique(self.node_orbit[starts], return_index=True, return_counts=True)
         order = np.argsort(first)
@@ -66,15 +66,15 @@ class Symmetry:
 
 
 def find_symmetry(problem: Problem, wanted: bool = True) -> Symmetry:
-    """Return all symmetry of a problem: of topology, capacities, terminals and demand."""
+    """Return the symmetry of a problem: of its topology, capacities, terminals and demand."""
     none = np.zeros((0, problem.topology.nodes), dtype=np.int64)
     return Symmetry(problem, find_generators(problem) if wanted else none)
 
 
 def link_maps(topology: Topology, node_maps: Ints) -> Ints:
-    """Return what permutations of the nodes do to the links.
+    """Return the permutations of the links by permutations of the nodes.
 
-    Of parallel links the k-th narrowest goes to the k-th narrowest, so that maps compose.
+    The k-th narrowest of parallel links maps to the k-th narrowest, so that maps compose.
     """
     order = np.lexsort((topology.capacity, topology.head, topology.tail))
     maps = np.empty((len(node_maps), topology.links), dtype=np.int64)
@@ -106,11 +106,9 @@ def _merge(first: Ints, other: Ints) -> Ints:
 
 
 def expand(flow: Flow) -> Flow:
-    """Return a flow with one group per source, from one that stands for all under symmetry."""
-    if flow.generators is None:
-        return flow
-    images = _all_images(Symmetry(flow.problem, flow.generators), flow)
-    if images is None:
+    """Return a flow with one group per source, from one with one group per orbit."""
+    images = expand_if_small(flow)
+    if images.generators is not None:
         raise InputError(
             f"{flow.problem.topology.name}: more than {MOST_ENTRIES:,} flow entries over all "
             "sources; the flow of one source per orbit is all that fits in memory"
@@ -119,25 +117,18 @@ def expand(flow: Flow) -> Flow:
 
 
 def expand_if_small(flow: Flow) -> Flow:
-    """Return the flow of every source where that fits in memory, else the flow as it is."""
+    """Return the flow of every source if that fits in memory, else the flow itself."""
     if flow.generators is None:
         return flow
-    return _all_images(Symmetry(flow.problem, flow.generators), flow) or flow
-
-
-def _all_images(symmetry: Symmetry, flow: Flow) -> Flow | None:
-    """Return the flow of every source, or None if there would be too many entries."""
+    symmetry = Symmetry(flow.problem, flow.generators)
     starts = flow.problem.topology.terminals[flow.source]
     sizes = np.bincount(symmetry.node_orbit)[symmetry.node_orbit[starts]]
     if int(sizes @ np.diff(flow.start)) > MOST_ENTRIES:
-        return None
+        return flow
     order = count_automorphisms(flow.problem.topology, flow.problem.demand)
-    groups = [_even(symmetry, flow, group, order) for group in range(flow.groups)]
-    if (
-        sum(size * len(link) for size, (_, link, _) in zip(sizes, groups, strict=True))
-        > MOST_ENTRIES
-    ):
-        return None
+    groups = [_average(symmetry, flow, group, order) for group in range(flow.groups)]
+    if int(sizes @ np.array([len(link) for _, link, _ in groups])) > MOST_ENTRIES:
+        return flow
     position = flow.problem.topology.position
     images = [
         (int(position[node]), moved[link], amount)
@@ -155,13 +146,13 @@ def _all_images(symmetry: Symmetry, flow: Flow) -> Flow | None:
     )
 
 
-def _even(symmetry: Symmetry, flow: Flow, group: int, order: int) -> tuple[int, Ints, Floats]:
-    """Return the node of a group's source, and its flow averaged over what fixes that node.
+def _average(symmetry: Symmetry, flow: Flow, group: int, order: int) -> tuple[int, Ints, Floats]:
+    """Return the node of a group's source, and its flow averaged over the stabiliser of that node.
 
-    Only then do all ways to map the representative to a source give the same flow. Generators may
-    claim less symmetry than there is, so what is averaged over keeps their orbits. An orbit as
-    large as the `order` of the group of automorphisms says that none of them fixes the node. An
-    average of acyclic flows may turn in circles, which `exact_flows` removes.
+    Only then do all automorphisms to another source give the same flow. Generators may claim less
+    symmetry than there is, so the stabiliser keeps their orbits. It is trivial if the orbit is as
+    large as the `order` of the group. An average of acyclic flows may have cycles, which
+    `exact_flows` removes.
     """
     topology = symmetry.problem.topology
     node = int(topology.terminals[flow.source[group]])
@@ -180,9 +171,9 @@ def _even(symmetry: Symmetry, flow: Flow, group: int, order: int) -> tuple[int, 
 
 
 def _images(symmetry: Symmetry, node: int) -> Iterator[tuple[int, Ints]]:
-    """Yield every node of the orbit, and what an automorphism that maps `node` there does to links.
+    """Yield every node of the orbit, with the link map of an automorphism from `node` to it.
 
-    A search over the generators; each image is a generator applied to one already known.
+    It is a breadth-first search over the generators.
     """
     found = {node: np.arange(symmetry.problem.topology.links, dtype=np.int64)}
     queue = [node]

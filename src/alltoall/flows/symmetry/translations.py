@@ -1,13 +1,13 @@
-"""Translations: automorphisms of which none but the identity fixes a terminal.
+"""Translations: groups of automorphisms in which only the identity fixes a terminal.
 
 Under such a group a path for every chunk of one source, mapped by all its members, is a path for
-every chunk of all sources of an orbit, each exactly once: whole chunks stay whole, with no average
-to take. A torus, a hypercube, any Cayley graph has as many as nodes; generalized Kautz graphs have
-about ten.
+every chunk of all sources of an orbit, each exactly once: whole chunks stay whole, without any
+average. A torus, a hypercube, any Cayley graph has as many translations as nodes; generalized Kautz
+graphs have about ten.
 
 The largest such group is hard to find in general. Powers of random automorphisms, closed under
-conjugation, soon give the translations of tori and hypercubes, because those form a normal
-subgroup; where the closure fixes a node, the power alone is tried. The random numbers are fixed.
+conjugation, soon give the translations of tori and hypercubes, which are a normal subgroup; if the
+closure fixes a node, the power alone is tried. The random numbers are fixed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,15 +25,12 @@ SAMPLED_AUTOMORPHISMS = 600
 """Random automorphisms whose powers are tried."""
 
 POOLED_AUTOMORPHISMS = 12
-"""Automorphisms that are kept and multiplied with each other to make random ones."""
+"""Automorphisms in the pool whose products are random ones (product replacement)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Translations:
-    """A group of automorphisms that fixes no terminal: generators, and all members [order, nodes].
-
-    The first member is the identity.
-    """
+    """A group of translations: generators, and all members [order, nodes], the identity first."""
 
     symmetry: Symmetry
     members: Ints
@@ -45,12 +42,12 @@ class Translations:
 
     @cached_property
     def link_members(self) -> Ints:
-        """What each member does to the links [order, links]."""
+        """The link map of each member [order, links]."""
         return link_maps(self.symmetry.problem.topology, self.members)
 
 
 def find_translations(problem: Problem, wanted: bool = True) -> Translations:
-    """Return the largest group found; the identity alone if there is none, or none is wanted."""
+    """Return the largest group found, or the trivial group."""
     topology = problem.topology
     fits = len(topology.terminals) * topology.links <= sizes.TRANSLATED_LINKS
     symmetry = find_symmetry(problem, wanted and fits)
@@ -59,22 +56,17 @@ def find_translations(problem: Problem, wanted: bool = True) -> Translations:
     if symmetry.trivial:
         return alone
     best = alone
-    most_members = _largest_order(symmetry)
+    # All orbits of terminals fall into parts of the group's order.
+    counts = np.bincount(symmetry.node_orbit[topology.terminals])
+    most_members = int(np.gcd.reduce(counts[counts > 0]))
     for power in _powers(symmetry.generators, topology.terminals):
         if best.order == most_members:
             break
         for start in (best.symmetry.generators, symmetry.generators[:0]):
-            grown = _grown(symmetry, [*start, power], most_members)
+            grown = _generate(symmetry, [*start, power], most_members)
             if grown is not None and grown.order > best.order:
                 best = grown
     return best
-
-
-def _largest_order(symmetry: Symmetry) -> int:
-    """Return what the order must divide: all orbits of terminals fall into parts of its size."""
-    orbit = symmetry.node_orbit[symmetry.problem.topology.terminals]
-    counts = np.bincount(orbit)
-    return int(np.gcd.reduce(counts[counts > 0]))
 
 
 def _powers(generators: Ints, terminals: Ints) -> Iterator[Ints]:
@@ -82,18 +74,16 @@ def _powers(generators: Ints, terminals: Ints) -> Iterator[Ints]:
     for each in (*generators, *_random_products(generators)):
         power, order = each, _order(each)
         for exponent in range(1, order):
-            if order % exponent == 0 and _moves_alike(power, terminals):
+            if order % exponent == 0 and (power[terminals] != terminals).all():
                 yield power
             power = each[power]
 
 
 def _random_products(generators: Ints) -> Iterator[Ints]:
-    """Yield random members of the group, by multiplying those of a pool with each other."""
+    """Yield random members of the group, by multiplying members of a pool."""
     random = np.random.default_rng(0)
-    pool = [
-        generators[index % len(generators)]
-        for index in range(max(POOLED_AUTOMORPHISMS, len(generators)))
-    ]
+    size = max(POOLED_AUTOMORPHISMS, len(generators))
+    pool = [generators[index % len(generators)] for index in range(size)]
     for _ in range(SAMPLED_AUTOMORPHISMS):
         one, other = random.choice(len(pool), 2, replace=False)
         pool[one] = pool[one][pool[other]]
@@ -101,7 +91,7 @@ def _random_products(generators: Ints) -> Iterator[Ints]:
 
 
 def _order(permutation: Ints) -> int:
-    """Return the least power that is the identity; 1 if it is beyond the number of items."""
+    """Return the order of a permutation, or 1 if it is above the number of items."""
     identity = np.arange(len(permutation))
     power = permutation
     for order in range(1, len(permutation) + 1):
@@ -111,12 +101,8 @@ def _order(permutation: Ints) -> int:
     return 1
 
 
-def _moves_alike(permutation: Ints, terminals: Ints) -> bool:
-    return bool((permutation[terminals] != terminals).all())
-
-
-def _grown(symmetry: Symmetry, generators: list[Ints], most_members: int) -> Translations | None:
-    """Return the group of the generators and their conjugates, or of them alone, if one will do."""
+def _generate(symmetry: Symmetry, generators: list[Ints], most_members: int) -> Translations | None:
+    """Return the translations generated with conjugates, or else without; None if neither are."""
     for conjugating in (symmetry.generators, symmetry.generators[:0]):
         kept = list(generators)
         members = _members(kept, symmetry, most_members)
@@ -134,7 +120,7 @@ def _grown(symmetry: Symmetry, generators: list[Ints], most_members: int) -> Tra
 
 
 def _conjugates(generators: list[Ints], by: Iterable[Ints]) -> Iterator[Ints]:
-    """Yield the conjugates of generators, also of those that are added meanwhile."""
+    """Yield the conjugates of generators, including those added meanwhile."""
     pairs = [(each, np.argsort(each)) for each in by]
     for generator in generators:
         for each, inverse in pairs:
@@ -142,9 +128,9 @@ def _conjugates(generators: list[Ints], by: Iterable[Ints]) -> Iterator[Ints]:
 
 
 def _members(generators: list[Ints], symmetry: Symmetry, most_members: int) -> Ints | None:
-    """Return all members of the group; None if one fixes a terminal, or if there are too many.
+    """Return all members of the group, or None if one fixes a terminal or there are too many.
 
-    A member is known by where it takes one terminal, as long as two never take it to the same.
+    A member is identified by the image of one terminal.
     """
     topology = symmetry.problem.topology
     terminals = topology.terminals

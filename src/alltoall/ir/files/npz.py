@@ -1,4 +1,4 @@
-"""Flows, routes and schedules as the arrays of a .npz file; docs/formats/binary.md describes it.
+"""Flows, routes and schedules as the arrays of a .npz file; docs/formats.md describes it.
 
 `FORMATS` lists the arrays of each format; the rest is in the JSON text `about`. Runs of links are
 stored as their lengths, which take less room than their starts.

@@ -1,6 +1,6 @@
 """Step-by-step XML in the style of oneCCL's interpreter, for CPUs: writer and strict reader.
 
-The schema is ours: docs/formats/oneccl.md and oneccl.xsd beside this file. A rank works through its
+The schema is ours: docs/formats.md and oneccl.xsd beside this file. A rank works through its
 instructions from one `sync` to the next; between two of them all sends and receives are under way
 at once. Each step of the schedule ends with a `sync`.
 

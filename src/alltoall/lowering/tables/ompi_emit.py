@@ -1,6 +1,6 @@
 """The path-steered XML for an MPI runtime on a routed fabric: chunks, routes and queue pairs.
 
-The schema is ours: docs/formats/ompi.md and ompi.xsd beside this file. A shard is cut into equal
+The schema is ours: docs/formats.md and ompi.xsd beside this file. A shard is cut into equal
 chunks, every queue pair carries some of them on one route, and its UDP source port is chosen so
 that the fabric's hash picks that route.
 """

@@ -120,7 +120,7 @@ ATTRIBUTES = {
     "route": ("id", "layer", "nodes", "ports"),
     "qp": ("number", "source-port", "route", "first", "count", "phase"),
 }
-"""The attributes of each element, all of them required; see docs/formats/ompi.md."""
+"""The attributes of each element, all of them required; see docs/formats.md."""
 
 OPTIONAL = {"rank": frozenset({"name"})}
 """Optional attributes of an element: the name of a rank's node."""

@@ -2,7 +2,7 @@
 
 For each switch a header with its GUID, then a line per destination with its LID, the port to leave
 through, and the GUID by which OpenSM finds the destination's actual LID. GUIDs and ports are those
-of the ibsim netlist of the same topology; see docs/formats/opensm.md.
+of the ibsim netlist of the same topology; see docs/integrations/opensm.md.
 
 A switch forwards by destination alone, and the file engine has one service level. So all routes to
 a destination that meet at a switch must continue together, and be free of deadlocks in one layer.

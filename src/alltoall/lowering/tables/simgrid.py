@@ -1,8 +1,8 @@
 """SimGrid platforms with our routes: a Full zone, in which every pair of hosts has its own route.
 
 The platform is that of `topologies.formats.simgrid`, with the chosen routes in place of those that
-SimGrid would find by itself; see docs/formats/simgrid.md. SimGrid shares links fairly among flows
-and never deadlocks, so layers have no place in the file.
+SimGrid would find by itself; see docs/integrations/simulators.md. SimGrid shares links fairly
+among flows and never deadlocks, so layers have no place in the file.
 """
 
 from alltoall.errors import LimitError

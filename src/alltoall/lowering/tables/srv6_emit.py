@@ -3,7 +3,7 @@
 Each route of a pair has its own address on the receiver: `fc02:D:S::k` for route k - 1 from node S
 to node D, in hexadecimal. The end of a link at its head has the address `fc01:H:T::p` for port
 p - 1 of node T that leads to node H; it is the link's segment identifier. The format is described
-in docs/formats/srv6.md: lines for `ip -6 -batch`, a section per node.
+in docs/integrations/srv6-linux.md: lines for `ip -6 -batch`, a section per node.
 """
 
 from alltoall.errors import FormatError, LimitError, UsageError

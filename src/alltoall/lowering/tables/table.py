@@ -1,6 +1,6 @@
 """The routed fabric's table, as JSON: the egress port at each traversed node, and the layer.
 
-The schema is ours: docs/formats/routes-table.md. The table holds its topology, demand and proof of
+The schema is ours: docs/formats.md. The table holds its topology, demand and proof of
 the bound, so it can be checked alone.
 """
 

@@ -23,7 +23,7 @@ from alltoall.settings import RouteSettings
 
 
 def route_dor(problem: Problem, settings: RouteSettings) -> Routes:
-    """Return the dimension-ordered routes of a grid, which is found, or of the shape that is told.
+    """Return the dimension-ordered routes of a grid, of the given shape or one that is found.
 
     Of parallel links the first one is taken.
     """

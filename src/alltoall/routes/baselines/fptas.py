@@ -40,10 +40,7 @@ from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings
 
 PHASES_BETWEEN_BOUNDS = 8
-"""A bound costs about as much as a phase."""
-
-PHASES_SHARE = 0.5
-"""The share of the time for the phases; the rest is for the paths of their flow."""
+"""A bound costs about as much as a phase; `benchmarks/routes.py` measures it."""
 
 TREES_PER_CALL = 32
 """Trees of shortest paths in one call of the core, so that a time limit is heard in between."""
@@ -59,7 +56,7 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
     TimeoutError if there are none yet, or their paths come too late.
     """
     settings = settings.begin()
-    solving = settings.solve.sharing(PHASES_SHARE)
+    solving = settings.solve.sharing()  # The other half is for the paths of the flow.
     search = _Search(problem, settings.epsilon)
     while not search.finished():
         search.phase(solving)
@@ -79,7 +76,7 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
 
 @dataclass(eq=False)
 class _Search:
-    """The flow that all phases together route, the lengths, and what is proven so far."""
+    """The flow of all phases, the lengths, and the best bound so far."""
 
     problem: Problem
     epsilon: float
@@ -102,7 +99,7 @@ class _Search:
 
     @property
     def gap(self) -> float:
-        """What is proven about the flow so far."""
+        """The proven gap of the flow so far."""
         return self.time / self.bound - 1.0 if self.bound > 0 else math.inf
 
     def finished(self) -> bool:
@@ -136,7 +133,7 @@ class _Search:
         self.time = float((self.flows.sum(axis=0) / topology.capacity).max()) / self.routed
 
     def prove(self) -> None:
-        """Take the bound that the lengths prove, if it is the best one."""
+        """Keep the bound of the lengths if it is the best one."""
         bound = length_bound(self.problem, self.lengths)
         if bound > self.bound:
             self.bound, self.best_lengths = bound, self.lengths.copy()

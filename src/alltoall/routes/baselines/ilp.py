@@ -36,6 +36,7 @@ from alltoall.lp.program import LinearProgram
 from alltoall.lp.settings import LPStatus
 from alltoall.lp.solve import solve_program
 from alltoall.paths.candidates import candidate_paths
+from alltoall.placing.chunks import largest_load
 from alltoall.placing.listed import ListedChunks, pick_paths
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings
@@ -46,13 +47,10 @@ DEFAULT_SECONDS = 60.0
 MOST_UNITS = 64
 """Times are counted in whole units if few different ones occur and the least has few units."""
 
-STEEPNESS_BY_ROUND = np.geomspace(5.0, 200.0, 40)
-"""One round each; on genkautz no single value comes as near to the optimum as the whole range."""
-
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One path per pair, the time that they take, and what no choice of candidates can beat."""
+    """One path per pair, their time, and a bound on that of any choice of candidates."""
 
     path: Ints
     time: float
@@ -61,7 +59,7 @@ class Choice:
 
     @property
     def gap(self) -> float:
-        """How far the time can be from that of the best choice at most."""
+        """The most by which the time can exceed that of the best choice."""
         return max(0.0, self.time / self.bound - 1.0) if self.bound > 0 else math.inf
 
 
@@ -96,12 +94,10 @@ class Choosing:
 
     def time(self, path: Ints) -> float:
         """Return the time of a choice."""
-        capacity = self.problem.topology.capacity
-        load = self.candidates.select(path).load(self.amount[path], len(capacity))
-        return float((load / capacity).max())
+        return largest_load(self.problem.topology, self.candidates.select(path), self.amount[path])
 
     def bound(self, lengths: Floats) -> float:
-        """Return what link lengths prove about every choice of these candidates."""
+        """Return the bound that link lengths prove for every choice of candidates."""
         lengths = np.maximum(lengths, 0.0)
         volume = float(self.problem.topology.capacity @ lengths)
         if volume <= 0.0:
@@ -160,7 +156,7 @@ def _route(problem: Problem, settings: RouteSettings) -> Routes:
 
 
 def _ended(choice: Choice, gap: float) -> str:
-    """Say how the choice ended; optimal is only what is proven to be."""
+    """Say how the search ended; only a proven choice is optimal."""
     proven = Status.of_gap(choice.gap, gap, Status.GAP_NOT_REACHED)
     return status_in_words(proven if choice.status is LPStatus.OPTIMAL else choice.status)
 
@@ -186,12 +182,12 @@ def _quick_choice(choosing: Choosing, settings: RouteSettings) -> Choice:
     amount, capacity = choosing.amount[first[:-1]], choosing.problem.topology.capacity
     late = settings.solve.out_of_time
     listed = ListedChunks(paths.start, paths.link, first[:-1], first[1:], amount)
-    chosen = pick_paths(listed, capacity, STEEPNESS_BY_ROUND, settings.seed, late)
+    chosen = pick_paths(listed, capacity, settings.seed, late)
     return Choice(chosen, choosing.time(chosen))
 
 
 def _relaxed_bound(choosing: Choosing, program: LinearProgram, settings: SolveSettings) -> float:
-    """Return what the duals of the relaxation prove, however far its solver got."""
+    """Return the bound that the duals of the relaxation prove."""
     left = settings.seconds_left() or 0.0
     relaxed = replace(settings.lp_settings(), tolerance=1e-8, time_limit=left / 2, vertex=False)
     dual = solve_program(program, settings.solver, relaxed).row_dual
@@ -213,7 +209,7 @@ def _search(
     if result.x is None:
         return found
     pair = np.repeat(np.arange(len(choosing.first) - 1), np.diff(choosing.first))
-    # Of each pair's values the largest comes last: it is the one that is nearly 1.
+    # The largest value of each pair comes last: it is nearly 1.
     path = np.lexsort((result.x[:-1], pair))[choosing.first[1:] - 1].astype(np.int64)
     reached = choosing.time(path)
     return replace(found, path=path, time=reached) if reached < quick.time else found

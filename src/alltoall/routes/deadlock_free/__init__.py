@@ -1,1 +1,1 @@
-"""Routes that are the best under deadlock freedom: one program over layered graphs, and orders."""
+"""The best routes under deadlock freedom, by orders of channels and programs over these."""

@@ -1,10 +1,11 @@
 """The search for an order of all channels, with whole chunks that go forward in it.
 
-It begins with the best of a few orders (`seeds`), in which chunks are placed quickly, so that a
+It begins with the best of a few orders (`lanes`), in which chunks are placed quickly, so that a
 time limit always finds an answer. Then the order and the routes answer each other: channels are
 moved to where the shortest paths of all pairs gain most (`core/channel_order.h`), then chunks
 spread over the paths forward. Lengths are those that prove the unrestricted bound and, a little,
 what the fullest links cost the chunks. The best order seen is improved again, with other draws.
+`benchmarks/deadlock_free.py` measures all numbers below.
 """
 
 from dataclasses import dataclass, replace
@@ -20,8 +21,9 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
 from alltoall.placing.chunks import Chunks
-from alltoall.placing.place import Placement, PlacementParams, place
+from alltoall.placing.place import DEFAULTS, QUICK, Placement, PlacementParams, place
 from alltoall.routes.deadlock_free.lanes import Lanes, first_orders, forward_network
+from alltoall.routes.single import DEFAULT_ROUTES
 from alltoall.routes.weights import round_up_time
 from alltoall.settings import RouteSettings
 
@@ -33,23 +35,11 @@ ROUNDS = 30
 PATIENT_ROUNDS = 10
 """Rounds in turn without a better answer after which the search ends."""
 
-FULL_PASSES = 40
-"""Passes in which chunks spread in an order while prices grow steeper."""
-
-QUICK_PASSES = 8
-"""Passes in which chunks spread in each of the first orders, to see which one is best."""
-
-ORDER_IMPROVING_SHARE = 0.7
-"""The share of the time left for which an order is improved; the rest is for chunks in it."""
-
-ORDER_SWEEPS = 24
-"""How often every channel is moved in a round at most, on average."""
-
 WORTHWHILE = 2e-4
 """A sweep is followed by another if it shortened the ways of all pairs by more than this share."""
 
 READ_PER_CALL = 100_000_000
-"""Distances looked at in one compiled call, so that a time limit is heard in between."""
+"""Distances read in one call of the core, so that a time limit is heard in between."""
 
 LEAST_PRICE = 0.05
 """No link is shorter than this share of the mean: an order has to suit all links a little."""
@@ -62,9 +52,6 @@ Starts take turns: the smaller share is better where the bound is near, the larg
 
 ALL_CHUNKS = 10_000
 """Chunks of all pairs up to which shards are cut: where pairs are many, whole shards are fine."""
-
-MOST_CHUNKS_AT_SCALE = 8
-"""Chunks per shard at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +80,7 @@ class OrderSearch:
         Every other start is a random order, the others the best of the first orders.
         """
         solve, seed = self.settings.solve, self.settings.seed
-        firsts = (self._try(each, QUICK_PASSES) for each in first_orders(self.lanes, solve))
+        firsts = (self._try(each, QUICK) for each in first_orders(self.lanes, solve))
         first = min(firsts, key=lambda tried: tried.worth)
         found = [first]
         for number in range(starts):
@@ -102,7 +89,7 @@ class OrderSearch:
             rng = np.random.default_rng(seed + number)
             begin = first
             if number % 2 == 1:
-                begin = self._try(rng.permutation(len(first.order)), QUICK_PASSES)
+                begin = self._try(rng.permutation(len(first.order)), QUICK)
             priced = PRICED[number // 2 % len(PRICED)]
             found.append(self._improve_rounds(begin, rng, priced))
         return sorted(found, key=lambda tried: tried.worth)
@@ -123,47 +110,43 @@ class OrderSearch:
             order = best.order.copy()
             lengths = (1 - priced) * proof + priced * np.mean(prices, axis=0)
             self._improve(order, self._scaled(lengths), rng)
-            tried = self._try(order, FULL_PASSES)
+            tried = self._try(order, DEFAULTS)
             if tried.placed is not None:
                 prices.append(tried.placed.lengths)
             stale = 0 if tried.worth < best.worth else stale + 1
             best = tried if tried.worth <= best.worth else best
         return best
 
-    def _try(self, order: Ints, passes: int) -> TriedOrder:
+    def _try(self, order: Ints, params: PlacementParams) -> TriedOrder:
         """Place all chunks on ways forward in an order."""
         late = self.settings.solve.out_of_time
-        params = PlacementParams(rounds=passes, last_rounds=passes // 4)
         network = forward_network(self.lanes, order)
-        placed = place(network, Chunks(*self._cut()), self._goal, params, late=late)
+        placed = place(network, self._chunks, self._goal, params, late=late)
         if placed is None:
             proof = self._scaled(self.certificate.lengths)
             return TriedOrder(order, None, (np.inf, core.order_distance(order, *self._game(proof))))
-        self._report(placed)
+        above, solve = placed.time / self.certificate.bound - 1, self.settings.solve
+        text = f"an order tried: {above:.2%} above the bound without layers"
+        solve.report(ProgressMessage.of_gap(text, above, solve.gap))
         return TriedOrder(order, placed, (placed.time, 0.0))
 
-    def _report(self, placed: Placement) -> None:
-        above = placed.time / self.certificate.bound - 1
-        text = f"an order tried: {above:.2%} above the bound without layers"
-        solve = self.settings.solve
-        solve.report(ProgressMessage.of_gap(text, above, solve.gap))
-
     @property
-    def _chunks(self) -> int:
-        """Into how many chunks a shard is cut."""
+    def _per_shard(self) -> int:
+        """The number of chunks of a shard."""
         pairs = len(self.lanes.problem.demand.pairs()[0])
-        return min(MOST_CHUNKS_AT_SCALE, max(1, ALL_CHUNKS // pairs))
+        return min(DEFAULT_ROUTES, max(1, ALL_CHUNKS // pairs))
 
-    def _cut(self) -> tuple[Ints, Ints, Floats]:
-        """Return the source, the destination and the size of all chunks."""
+    @cached_property
+    def _chunks(self) -> Chunks:
+        """The chunks of all pairs, from terminal to terminal."""
         demand = self.lanes.problem.demand
-        source, destination = (np.repeat(each, self._chunks) for each in demand.pairs())
-        return source, destination, demand.of(source, destination) / self._chunks
+        source, destination = (np.repeat(each, self._per_shard) for each in demand.pairs())
+        return Chunks(source, destination, demand.of(source, destination) / self._per_shard)
 
     @cached_property
     def _goal(self) -> float:
-        """A time that is good enough: the bound, or the next that whole chunks can have."""
-        return round_up_time(self.lanes.problem, self.certificate.bound, self._chunks)
+        """A time that is good enough: the bound, rounded up to whole chunks."""
+        return round_up_time(self.lanes.problem, self.certificate.bound, self._per_shard)
 
     def _scaled(self, lengths: Floats) -> Floats:
         """Return lengths of which none is too short, that times capacity add up to 1."""
@@ -182,11 +165,11 @@ class OrderSearch:
 
     def _improve(self, order: Ints, lengths: Floats, rng: np.random.Generator) -> None:
         """Move channels, in place, until a sweep is no longer worth its time."""
-        late = self.settings.solve.sharing(ORDER_IMPROVING_SHARE).out_of_time
+        late = self.settings.solve.sharing().out_of_time
         terminals, game = self.lanes.terminals.shape[1], self._game(lengths)
         per_call = 1 + READ_PER_CALL // (2 * terminals * (len(order) + 4 * terminals))
         before = core.order_distance(order, *game)
-        for _ in range(ORDER_SWEEPS):
+        while True:
             for first in range(0, len(order), per_call):
                 if late():
                     return
@@ -194,18 +177,19 @@ class OrderSearch:
                 core.improve_order(order, *game, moves, int(rng.integers(2**63)))
             after = core.order_distance(order, *game)
             if after > before * (1 - WORTHWHILE):
-                break
+                return
             before = after
 
     def routes(self, tried: TriedOrder, method: str) -> Routes | None:
         """Return a route per distinct path of channels, weighted by the chunks that take it."""
         if tried.placed is None:
             return None
-        source, destination, size = self._cut()
-        paths = Paths.from_table(source, destination, tried.placed.table)
-        uniform = self.lanes.problem.demand.uniform
-        routes = routes_of_channels(self.lanes, *paths.merge_equal(size), self.certificate, method)
-        return replace(routes, denominator=self._chunks if uniform else None)
+        chunks = self._chunks
+        paths = Paths.from_table(chunks.start, chunks.end, tried.placed.table)
+        merged = paths.merge_equal(chunks.size)
+        routes = routes_of_channels(self.lanes, *merged, self.certificate, method)
+        whole = self._per_shard if self.lanes.problem.demand.uniform else None
+        return replace(routes, denominator=whole)
 
 
 def routes_of_channels(

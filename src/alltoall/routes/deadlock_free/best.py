@@ -13,6 +13,7 @@ and all routes that cannot deadlock go forward in some order. A route stays in i
 2 and 4 are for small networks, on which the search also begins from several orders; see
 `PROGRAM_WORK`. The search is a heuristic: its answer has a certificate of how far from the
 unrestricted optimum it can be at most, but better orders may exist unless the gap is closed.
+`benchmarks/deadlock_free.py` measures it.
 """
 
 from dataclasses import replace
@@ -25,6 +26,7 @@ from alltoall.ir.grid import grid_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.units import normal_units
+from alltoall.placing.negotiate import NEGOTIATION
 from alltoall.routes.deadlock_free.at_scale import OrderSearch, TriedOrder, routes_of_channels
 from alltoall.routes.deadlock_free.by_program import best_paths
 from alltoall.routes.deadlock_free.lanes import Lanes, by_dimension, hop_layers
@@ -37,7 +39,7 @@ from alltoall.routes.single import COARSE_BOUND_GAP
 from alltoall.settings import RouteSettings
 
 METHOD = "deadlock-free"
-"""Its name among the methods, which its routes carry."""
+"""The name of the method."""
 
 PROGRAM_WORK = 50_000
 """Sources times channels up to which the program is solved."""
@@ -45,23 +47,11 @@ PROGRAM_WORK = 50_000
 STARTS_WORK = 200_000
 """Sources times channels times starts of the search on small networks, above one start."""
 
-MOST_STARTS = 16
-"""Starts of the search at most."""
-
-PROGRAMS = 8
-"""Orders, the best ones found, for which the program is solved."""
-
 USEFUL_LAYERS = 16
 """Layers beyond which none are added: no fabric has more, and each costs as much again."""
 
 DATELINE_LAYERS = 2
 """Layers that are enough for dimension order with datelines on any grid."""
-
-BOUND_SHARE = 0.4
-"""The share of the time for what proves the bound."""
-
-SEARCH_SHARE = 0.7
-"""The share of the time left for the search where the program follows."""
 
 DEFAULT_LAYERS = 4
 """Virtual layers unless told otherwise: what all but the smallest cards have."""
@@ -102,7 +92,7 @@ def _at_scale(problem: Problem, layers: int, settings: RouteSettings) -> Routes 
 
 def _on_small(problem: Problem, layers: int, settings: RouteSettings) -> Routes | None:
     """Return the best routes found with so many layers or fewer: more layers are never worse."""
-    flow = solve_sources(problem, settings.solve.sharing(BOUND_SHARE))
+    flow = solve_sources(problem, settings.solve.sharing())
     best = _by_dimension(problem, layers, flow.certificate, settings.layer_change)
     if best is None or best.gap > settings.solve.gap:
         best = _fastest(best, _packed(flow, layers, settings))
@@ -115,7 +105,7 @@ def _on_small(problem: Problem, layers: int, settings: RouteSettings) -> Routes 
 
 
 def _fastest(*found: Routes | None) -> Routes | None:
-    """Return the fastest of the routes that there are, the first of equally fast ones."""
+    """Return the fastest routes, the first of equally fast ones."""
     routes = (each for each in found if each is not None)
     return min(routes, key=lambda each: each.time, default=None)
 
@@ -133,12 +123,12 @@ def _packed(flow: Flow, layers: int, settings: RouteSettings) -> Routes | None:
 
 def _search_small(lanes: Lanes, certificate: Certificate, settings: RouteSettings) -> Routes | None:
     """Return the best routes of the program in the best orders found, or of whole chunks."""
-    searching = replace(settings, solve=settings.solve.sharing(SEARCH_SHARE))
+    searching = replace(settings, solve=settings.solve.sharing())
     search = OrderSearch(lanes, certificate, searching)
-    starts = max(1, min(MOST_STARTS, STARTS_WORK // _work(lanes.problem, lanes.layers)))
+    starts = max(1, min(NEGOTIATION.tries, STARTS_WORK // _work(lanes.problem, lanes.layers)))
     orders = search.best_orders(starts)
     best = search.routes(orders[0], METHOD)
-    for tried in orders[:PROGRAMS]:
+    for tried in orders[: NEGOTIATION.tries]:
         done = best is None or best.gap <= settings.solve.gap or settings.solve.out_of_time()
         if done or tried.placed is None:
             break
@@ -184,7 +174,7 @@ def _by_tables(problem: Problem, settings: RouteSettings) -> Routes | None:
 
 def _proof(problem: Problem, settings: RouteSettings) -> Certificate:
     """Prove a bound no finer than whole chunks can follow it, in a share of the time."""
-    solving = settings.solve.sharing(BOUND_SHARE)
+    solving = settings.solve.sharing()
     gap = max(solving.gap, COARSE_BOUND_GAP)
     return solve_master(problem, replace(solving, gap=gap)).certificate
 

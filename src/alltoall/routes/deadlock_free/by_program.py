@@ -75,7 +75,7 @@ class LayeredGraph:
         return FlowProgram(self.graph, groups, np.ones(len(source)), origin, budget)
 
     def variables(self) -> tuple[Ints, Ints]:
-        """Return group and link of all that can be useful: reached, and not back at the source."""
+        """Return group and link of all useful variables: reached, and not back at the source."""
         tail, head, groups = self.graph.tail, self.graph.head, self.program.groups
         home = self.node[groups.start][:, None]
         allowed = (self.node[head] != home) | (self.node[tail] == home)

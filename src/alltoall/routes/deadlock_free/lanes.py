@@ -26,7 +26,7 @@ from alltoall.ir.problem import Problem
 from alltoall.paths.shortest import shortest_distances
 from alltoall.placing.chunks import Chunks
 from alltoall.placing.network import Network, any_path, in_order
-from alltoall.placing.place import PlacementParams, place
+from alltoall.placing.place import QUICK, place
 from alltoall.routes.dimension_order import dateline_order, dimension_orders
 from alltoall.routes.layers.dependencies import dependencies_of_paths
 from alltoall.routes.layers.orders import layer_orders
@@ -97,13 +97,6 @@ def hop_layers(lanes: Lanes, order: Ints, start: Ints, link: Ints) -> Ints | Non
     return layer
 
 
-UNORDERED = PlacementParams(last=50.0, rounds=8, last_rounds=0)
-"""How routes that know of no order are placed: quickly."""
-
-ORDERING_SHARE = 0.2
-"""The share of the time left for orders of such routes."""
-
-
 def first_orders(lanes: Lanes, settings: SolveSettings) -> Iterator[Ints]:
     """Yield orders to begin with; only the quick ones when time runs out."""
     grid = grid_of(lanes.problem.topology)
@@ -111,7 +104,7 @@ def first_orders(lanes: Lanes, settings: SolveSettings) -> Iterator[Ints]:
         yield by_dimension(lanes, grid)
     yield up_down(lanes)
     if not settings.out_of_time():
-        yield from of_routes(lanes, settings.sharing(ORDERING_SHARE).out_of_time)
+        yield from of_routes(lanes, settings.sharing().out_of_time)
 
 
 def by_dimension(lanes: Lanes, grid: Grid) -> Ints:
@@ -137,12 +130,12 @@ def of_routes(lanes: Lanes, late: Late) -> Iterator[Ints]:
     source, destination = demand.pairs()
     begin, end = topology.terminals[source], topology.terminals[destination]
     chunks = Chunks(begin, end, demand.of(source, destination))
-    placed = place(any_path(topology), chunks, 0.0, UNORDERED)
+    placed = place(any_path(topology), chunks, 0.0, QUICK)
     if placed is None:
         return
     paths = Paths.from_table(source, destination, placed.table)
     dependencies = dependencies_of_paths(topology.links, paths.start, paths.link)
-    ranks = layer_orders(dependencies, lanes.layers, 0, 0, late).rank
+    ranks = layer_orders(dependencies, lanes.layers, 0, late).rank
     if not ranks:
         return
     orders = np.stack([np.argsort(rank) for rank in ranks])

@@ -1,4 +1,4 @@
-"""Forwarding tables that are free of deadlocks in one layer, as switches without layers need them.
+"""Forwarding tables without deadlocks in one layer, for switches without layers.
 
 Every order of the links in which all pairs have a way forward has tables: read from the last link
 to the first, a node takes one that leads to where a way is known already. If every link has one
@@ -23,26 +23,17 @@ from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.paths.shortest import core_graph
+from alltoall.placing.negotiate import NEGOTIATION
 from alltoall.routes.baselines.tables import routes_from_tables
 from alltoall.routes.by_destination import Spreading
-from alltoall.routes.deadlock_free.at_scale import OrderSearch
+from alltoall.routes.deadlock_free.at_scale import ALL_CHUNKS, OrderSearch
 from alltoall.routes.deadlock_free.lanes import Lanes, up_down_orders
 from alltoall.routes.layers.dependencies import dependencies_of, link_orders
 from alltoall.routes.weights import round_up_time
 from alltoall.settings import RouteSettings
 
-ROOTS = 8
-"""Roots of up*/down* orders to choose from: the most central nodes."""
-
-SEARCHED_PAIRS = 10_000
-"""Pairs that are searched for in all tries together: the fewer there are, the more tries."""
-
 MOST_TABLE_TRIES = 4
-"""Orders that are searched for at most, and tries in each."""
-
-SEARCHING_SHARE = 0.5
-"""The share of the time left in which an order is searched for; the rest is for its tables."""
-
+"""Orders searched for at most, and tries in each; `benchmarks/deadlock_free.py` measures it."""
 
 Start = tuple[Ints, Ints]
 """Tables to begin with, and an order of the links in which their ways go forward."""
@@ -80,14 +71,14 @@ def _starts(
 ) -> Iterator[Start]:
     """Yield starts, the quick ones first."""
     yield from () if first is None else _of_routes(first)
-    roots = min(ROOTS, problem.topology.nodes)
+    roots = min(NEGOTIATION.tries, problem.topology.nodes)
     rooted = [
         each for order in up_down_orders(problem, roots) for each in _in_order(problem, order)
     ]
     if rooted:
         yield min(rooted, key=lambda start: Spreading(problem, *start).time)
     for attempt in range(_tries(problem)):
-        solving = settings.solve.sharing(SEARCHING_SHARE)
+        solving = settings.solve.sharing()
         searching = replace(settings, seed=settings.seed + attempt, solve=solving)
         search = OrderSearch(Lanes(problem, 1, change=False), certificate, searching)
         routes = search.routes(search.best_orders()[0], "")
@@ -118,4 +109,4 @@ def _in_order(problem: Problem, order: Ints) -> Iterator[Start]:
 def _tries(problem: Problem) -> int:
     """Return how many orders are searched for, and how often tables are spread in each."""
     pairs = len(problem.demand.pairs()[0])
-    return min(MOST_TABLE_TRIES, max(1, SEARCHED_PAIRS // pairs))
+    return min(MOST_TABLE_TRIES, max(1, ALL_CHUNKS // pairs))

@@ -47,7 +47,7 @@ TABLE_METHODS = ("sssp", "native", BY_DESTINATION)
 """Methods with one next link per node and destination."""
 
 DIMENSION, REROUTED = "routes in dimension order", "other routes"
-"""How notes call what is taken instead of the given routes."""
+"""How notes call other routes than the given ones."""
 
 
 def assign_layers(
@@ -107,7 +107,7 @@ def layers_in_time(
 def fewest_layers(
     routes: Routes, algorithm: str, max_layers: int | None, settings: SolveSettings
 ) -> tuple[Routes, tuple[str, ...]]:
-    """Return layered routes, the given ones or others, and what there is to choose.
+    """Return layered routes, the given ones or others, and the choices as notes.
 
     Where the method may choose its routes, and `lash-sequential` their layers, others are taken
     that are as fast in fewer layers: in dimension order on a grid, else rerouted within earlier
@@ -162,7 +162,7 @@ def _another_choice(slower: _Other, best: _Other) -> str:
 
 
 def _others(mine: Routes, max_layers: int | None, settings: SolveSettings) -> list[_Other]:
-    """Return other routes in fewer layers: in dimension order, and rerouted where that is none."""
+    """Return other routes in fewer layers: in dimension order, or rerouted."""
     dimension = _by_dimension(mine, settings)
     found = [] if dimension is None else [_Other(DIMENSION, dimension)]
     if dimension is not None and dimension.time <= mine.time * (1 + NO_LOSS):
@@ -209,7 +209,7 @@ def layers_after(
 
 
 def keep_layers(routes: Routes, last: Ints, settings: SolveSettings) -> Routes:
-    """Return routes with layers; `last` has that of each before, or NOTHING for one that moved.
+    """Return routes with layers; `last` has the old layer of each, or NOTHING if it moved.
 
     Raise TimeoutError if time runs out.
     """

@@ -95,7 +95,7 @@ def circular_route() -> InputError:
 
 
 OFFERED_PER_CALL = 2_000
-"""Routes offered to a layer in one compiled call, so that a time limit is heard in between."""
+"""Routes offered to a layer in one call of the core, so that a time limit is heard in between."""
 
 
 def fill_layer(dependencies: Dependencies, order: Ints, late: Late = never) -> tuple[Flags, Ints]:

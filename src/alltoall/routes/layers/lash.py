@@ -42,13 +42,18 @@ from alltoall.settings import Late, SolveSettings
 Order = Callable[[Routes, Dependencies, Ints], Floats]
 
 SHUFFLES = 30
-"""How often `lash-sequential` tries the sources in random order, if the routes are few."""
+"""Random orders of the sources that are tried for few routes; `benchmarks/layers.py`."""
 
 SHUFFLE_WORK = 1_000_000
-"""Dependencies of all routes, times shuffles, that are worth the time."""
+"""Dependencies of all routes times shuffles, at most; `benchmarks/layers.py` measures it."""
 
-OFFERING_SHARE = 0.5
-"""The share of the time left for which routes are offered in other orders."""
+
+def _by(key: Ints) -> Order:
+    return lambda _, __, left: key[left].astype(np.float64)
+
+
+def _as_given(_: Routes, __: Dependencies, left: Ints) -> Floats:
+    return np.zeros(len(left))
 
 
 def lash(routes: Routes, _: int, settings: SolveSettings) -> Ints:
@@ -81,7 +86,7 @@ def _improved(
     best: Ints, routes: Routes, dependencies: Dependencies, seed: int, settings: SolveSettings
 ) -> Ints:
     """Return the packing of fewest layers that other orders lead to in time."""
-    late = settings.sharing(OFFERING_SHARE).out_of_time
+    late = settings.sharing().out_of_time
     with suppress(TimeoutError):
         for orders in _attempts(routes, dependencies, seed):
             # Two layers cannot be improved on: that one would do is seen at the first attempt.
@@ -100,8 +105,7 @@ def _attempts(routes: Routes, dependencies: Dependencies, seed: int) -> Iterator
     rng = np.random.default_rng(seed)
     terminals = len(routes.problem.topology.terminals)
     for _ in range(min(SHUFFLES, SHUFFLE_WORK // max(1, len(dependencies.turn)))):
-        place = rng.permutation(terminals)
-        yield [_by(place[routes.source])]
+        yield [_by(rng.permutation(terminals)[routes.source])]
 
 
 def first_fit(routes: Routes, dependencies: Dependencies, order: Order, late: Late) -> Ints:
@@ -140,29 +144,13 @@ def _filled(
     return np.flatnonzero(taken)
 
 
-def _by(key: Ints) -> Order:
-    return lambda _, __, left: key[left].astype(np.float64)
-
-
-def _as_given(_: Routes, __: Dependencies, left: Ints) -> Floats:
-    return np.zeros(len(left))
-
-
 def longest_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
     """Offer the routes of most dependencies first: they are the hardest to place."""
     return -dependencies.length[left].astype(np.float64)
 
 
-def _by_source(routes: Routes, _: Dependencies, left: Ints) -> Floats:
-    return routes.source[left].astype(np.float64)
-
-
-def _by_destination(routes: Routes, _: Dependencies, left: Ints) -> Floats:
-    return routes.destination[left].astype(np.float64)
-
-
-def _beaten_track_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
-    """Return minus how many of the routes left share a dependency of each, on average."""
+def _most_shared_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
+    """Offer the routes first that share each of their dependencies with most others left."""
     alive = np.zeros(dependencies.routes)
     alive[left] = 1.0
     popular = turn_weights(dependencies, alive)
@@ -171,8 +159,13 @@ def _beaten_track_first(_: Routes, dependencies: Dependencies, left: Ints) -> Fl
     return -shared[left] / dependencies.length[left]
 
 
-ORDERS: Sequence[Order] = (longest_first, _by_source, _by_destination, _beaten_track_first)
-"""The orders in which `lash-sequential` offers the routes that are left to a new layer."""
+ORDERS: Sequence[Order] = (
+    longest_first,
+    lambda routes, _, left: routes.source[left].astype(np.float64),
+    lambda routes, _, left: routes.destination[left].astype(np.float64),
+    _most_shared_first,
+)
+"""The orders in which `lash-sequential` offers the remaining routes to a new layer."""
 
 
 MOST_CYCLES = 1_000

@@ -9,7 +9,7 @@ from `BACKWARD_WEIGHTS`.
 
 Layers are filled one after the other; then each order in turn is improved for the routes that no
 other layer takes, and routes that none takes weigh more from round to round. What is left in the
-end is offered to every layer once more, and then to new ones.
+end is offered to every layer once more, and then to new ones. `benchmarks/layers.py` measures it.
 """
 
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ from alltoall.routes.layers.dependencies import (
 )
 from alltoall.settings import Late, SolveSettings
 
-BACKWARD_WEIGHTS = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
-"""What a backward place leaves of a route's weight, sweep by sweep, when an order is new."""
+BACKWARD_WEIGHTS = (0.3, 0.1)
+"""What a backward place leaves of a route's weight, sweep by sweep, when an order is new.
 
-LATER_WEIGHTS = (0.3, 0.05)
-"""The same when an order is improved again."""
+An order is improved again by the last one.
+"""
 
 IMPROVING_ROUNDS = 12
 """How often each order is improved again."""
@@ -41,14 +41,8 @@ IMPROVING_ROUNDS = 12
 MISSED_RISE = 1.15
 """By what the weight of a route that no layer takes grows in each round."""
 
-IMPROVING_SHARE = 0.5
-"""The share of the time left for which orders are improved; the rest is for what they miss."""
-
 PLACED_PER_CALL = 100
 """Links that are put in their place in one compiled call: a time limit is heard in between."""
-
-REST_SHARE = 1e-3
-"""No new order is made for less than this share of the routes until the others are improved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +69,8 @@ def pack_by_orders(
     other half is too short for what they miss.
     """
     settings = settings or SolveSettings()
-    rest = int(REST_SHARE * dependencies.routes)
-    enough = settings.sharing(IMPROVING_SHARE).out_of_time
-    orders = layer_orders(dependencies, dependencies.routes, rest, seed, enough)
+    enough = settings.sharing().out_of_time
+    orders = layer_orders(dependencies, dependencies.routes, seed, enough)
     layer = np.full(dependencies.routes, -1, dtype=np.int64)
     layer[dependencies.length == 0] = 0
     for level, flags in enumerate(orders.forward):
@@ -91,22 +84,22 @@ def pack_by_orders(
         if not (layer == level).any():
             raise circular_route()
         level, left = level + 1, np.flatnonzero(layer < 0)
-    # Layers that others have emptied are not counted.
+    # Number the layers anew: some are empty.
     return np.unique(layer, return_inverse=True)[1].astype(np.int64)
 
 
 def layer_orders(
-    dependencies: Dependencies, most_orders: int, rest: int, seed: int, late: Late = never
+    dependencies: Dependencies, most_orders: int, seed: int, late: Late = never
 ) -> Orders:
-    """Return improved orders, until at most `rest` routes go forward in none.
+    """Return improved orders until every route goes forward in some, `most_orders` at most.
 
-    There are at most `most_orders`; fewer, and less improved ones, if it is `late` before.
+    There are fewer, and less improved ones, if it is `late` before.
     """
     rng = np.random.default_rng(seed)
     orders = Orders([], [])
     missed = orders.missed(dependencies)
     while missed.any() and len(orders.rank) < most_orders:
-        if orders.rank and (missed.sum() <= rest or late()):
+        if orders.rank and late():
             break
         try:
             rank = _first_order(dependencies, missed, late)
@@ -142,7 +135,7 @@ def _improve(
             others = takers - orders.forward[level]
             which = np.flatnonzero(waits & (others == 0))
             rank = orders.rank[level]
-            rank = _sift(dependencies, which, weight[which], rank, LATER_WEIGHTS, rng, late)
+            rank = _sift(dependencies, which, weight[which], rank, BACKWARD_WEIGHTS[-1:], rng, late)
             flags = forward_routes(dependencies, rank)
             orders.rank[level], orders.forward[level] = rank, flags
             takers = others + flags

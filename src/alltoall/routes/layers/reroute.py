@@ -1,4 +1,4 @@
-"""Fewer layers by other routes: those of the last layers go where earlier ones have room.
+"""Fewer layers: the routes of the last layers move to where earlier ones have room.
 
 Most layers of a large network are for a few routes: at a thousand nodes the last three of eleven
 hold 0.6 %. Each layer that stays has an order of the links in which its routes go forward, and
@@ -15,18 +15,12 @@ import numpy as np
 from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.paths import NOTHING, Paths
 from alltoall.ir.routes import Routes
-from alltoall.placing.chunks import Chunks, Table
-from alltoall.placing.place import PlacementParams, place
+from alltoall.placing.chunks import Chunks, Table, path_room
+from alltoall.placing.place import SETTLED, place
 from alltoall.routes.deadlock_free.lanes import Lanes, forward_network
 from alltoall.routes.layers.dependencies import dependencies_of, link_orders
 from alltoall.routes.weights import NO_LOSS
 from alltoall.settings import SolveSettings
-
-MORE_HOPS = 6
-"""Room for paths of so many hops more than the longest."""
-
-NEARLY_PLACED = PlacementParams(first=30.0, rounds=8, last_rounds=0)
-"""Most chunks are well placed: at low steepness they would leave their paths and come back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +31,7 @@ class Rerouting:
     settings: SolveSettings
 
     def as_fast(self) -> tuple[Routes | None, Routes | None]:
-        """Return routes of fewest layers that are as fast, and those of one layer less.
+        """Return the routes of fewest layers that are as fast, and routes of one layer less.
 
         None if there are none, or time runs out before. The number of layers is found by halving.
         """
@@ -63,7 +57,7 @@ class Rerouting:
             forward_network(lanes, order),
             self._chunks,
             self.routes.time,
-            NEARLY_PLACED,
+            SETTLED,
             self._table(layers),
             self.settings.out_of_time,
         )
@@ -76,7 +70,7 @@ class Rerouting:
 
     @cached_property
     def _layer(self) -> Ints:
-        """The layer of each of these, those of most hops first."""
+        """The layer of each of these; layers of most hops come first."""
         layer = self._sorted.layer
         if layer is None:
             raise ValueError("routes without a layer each; assign layers first")
@@ -100,12 +94,13 @@ class Rerouting:
         links, hops = mine.problem.topology.links, mine.hops
         channel = np.repeat(self._layer, hops) * links + mine.link
         channel[channel >= layers * links] = NOTHING
-        table = np.full((mine.count, int(hops.max()) + MORE_HOPS), NOTHING, dtype=np.int32)
+        room = path_room(int(hops.max()), layers * links)
+        table = np.full((mine.count, room), NOTHING, dtype=np.int32)
         table[mine.path_of_link, inner_index(hops)] = channel
         return table
 
     def _routes(self, lanes: Lanes, table: Table) -> Routes:
-        """Return the routes of a table; those of a pair that have become equal are one."""
+        """Return the routes of a table; equal routes of a pair become one."""
         mine, layer = self._sorted, lanes.layer[table[:, 0]]
         ways = Paths.from_table(mine.source, mine.destination, table)
         first, same = np.arange(ways.count), np.arange(ways.count)

@@ -18,7 +18,7 @@ enum { INPUT, OUTPUT, SCRATCH };
 typedef struct {
     int32_t source, destination, chunk, count, from_buffer, from_slot, to_buffer, to_slot;
 } Range;
-/* `count` chunks from `chunk` on of a pair's shard; docs/formats/messages.md says the rest. */
+/* `count` chunks from `chunk` on of a pair's shard; docs/formats.md says the rest. */
 
 typedef struct {
     int32_t ranks, rank, steps, per_shard, scratch;

@@ -11,7 +11,7 @@ Comments with a meaning, in any case::
     # capacity 1: 100Gbps  the rate of a link of capacity 1
 
 Nodes are integers from 0; if one is anything else, all are names, numbered as they appear.
-docs/formats/topology.md has the rest: marks for switches, ports, units, attributes of networkx.
+docs/networks.md has the rest: marks for switches, ports, units, attributes of networkx.
 """
 
 import io
