@@ -79,7 +79,7 @@ def test_the_verb_begins_with_saved_routes(run: Run, tmp_path: Path) -> None:
     found = run(*words, "--json").json
     assert found["last"]["repaired_gap"] >= found["gap"]
     assert found["layers"] >= 1
-    assert "does not arrive if they stay as they are" in run(*words).out
+    assert "the old routes lose" in run(*words).out
     refused = run("route", "torus:4x4", "--from", saved)
     assert refused.code == 3
     assert "is for genkautz:n=16,d=3" in refused.err

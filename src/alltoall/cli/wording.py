@@ -97,7 +97,7 @@ def _reached(summary: Mapping[str, Any]) -> str:
             return answer
         below = percent(gap / (1 + gap))
         return f"{answer}, {below} below the proven limit of {rate_of(limit)}{ended}"
-    answer = f"{summary['time']:.6g} shard times"
+    answer = shard_times(summary["time"])
     if optimal:
         return f"{answer}, the proven minimum"
     if summary["bound"] <= 0:
@@ -105,11 +105,16 @@ def _reached(summary: Mapping[str, Any]) -> str:
     return f"{answer}, {percent(gap)} above the proven limit of {summary['bound']:.6g}{ended}"
 
 
+def shard_times(time: float) -> str:
+    """Return a time in shards over a link of capacity 1."""
+    return f"{time:.6g} shard time{'' if f'{time:.6g}' == '1' else 's'}"
+
+
 def _against_shortest_paths(summary: Mapping[str, Any]) -> str | None:
     if "shortest_path_time" not in summary:
         return None
     time, rate = summary["shortest_path_time"], summary.get("shortest_path_throughput_GBps")
-    reach = f"{time:.6g} shard times" if rate is None else rate_of(rate)
+    reach = shard_times(time) if rate is None else rate_of(rate)
     more = time / summary["time"] - 1
     if abs(more) < SAME:
         return f"as much as shortest-path routing ({reach})"
