@@ -306,7 +306,6 @@ def test_without_matplotlib_it_is_said_what_to_install(
     ("words", "expected"),
     [
         (("nine",), "no figure 'nine'"),
-        ((), "no FIGURE"),
         (("layers", "--size", "huge"), "size 'huge'"),
         (("layers", "--quick", "--size", "full"), "'full' and quick; leave one"),
         (("layers", "--peer", "none.xml"), "none.xml: no such file"),

@@ -177,7 +177,7 @@ def test_files_that_are_no_jobs(text: str, expected: str, tmp_path: Path) -> Non
 
 def test_jobs_that_do_not_fit() -> None:
     """None at all, and of another number of terminals."""
-    with pytest.raises(InputError, match="no jobs"):
+    with pytest.raises(InputError, match="0 jobs; expected 1 to"):
         alltoall.fair_rates(LINE, [])
     with pytest.raises(DemandError, match="expected jobs on one topology"):
         joint_demand([Job("a", Demand(4)), Job("b", Demand(5))])

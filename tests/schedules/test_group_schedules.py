@@ -145,16 +145,17 @@ def test_what_is_told_is_what_nothing_beats() -> None:
 
 def test_the_trade_off_is_printed(run: Run) -> None:
     """A row per schedule that nothing beats, the chosen one marked; in JSON by names."""
-    words = ("schedule", "complete:4", "--group", "0,1", "max-chunks=", 4, "message-cost=")
-    text = run(*words, 0.01).out
+    words = ("schedule", "complete:4", "--group", "0,1", "--method")
+    cheap, dear, free = (f"auto:max-chunks=4,message-cost={cost}" for cost in (0.01, 0.5, 0))
+    text = run(*words, cheap).out
     assert "operations" in text
     assert len([line for line in text.splitlines() if " * " in line]) == 1
-    rows = run(*words, 0.01, "--json").json["tradeoff"]
+    rows = run(*words, cheap, "--json").json["tradeoff"]
     assert set(rows[0]) >= {"relays", "steps", "operations", "time", "total", "chosen"}
-    scaled = run(*words, 0.5, "--link-bandwidth", "8Gbps", "--bytes", "1M", "--json").json
+    scaled = run(*words, dear, "--link-bandwidth", "8Gbps", "--bytes", "1M", "--json").json
     (total,) = [row["total"] for row in scaled["tradeoff"] if row["chosen"]]
     assert scaled["transfer_seconds"] == pytest.approx(total * 2**20 / 1e9)
-    assert "tradeoff" not in run(*words, 0, "--json").json
+    assert "tradeoff" not in run(*words, free, "--json").json
 
 
 def test_costs_that_cannot_be() -> None:
@@ -163,7 +164,9 @@ def test_costs_that_cannot_be() -> None:
         with pytest.raises(UsageError, match=r"operation cost .*; expected shard times"):
             ScheduleSettings(operation_cost=cost)
     with pytest.raises(UsageError, match="with method sccl"):
-        alltoall.schedule("ring:3", "sccl:message-cost=0.1")
+        find_schedule(
+            Problem.all_to_all(build("ring:3")), "sccl", ScheduleSettings(operation_cost=0.1)
+        )
 
 
 @given(problem=uneven_problems(), cost=st.sampled_from([1e-3, 0.1, 10.0]))

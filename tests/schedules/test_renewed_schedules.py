@@ -116,10 +116,10 @@ def test_little_time_is_enough_for_an_answer() -> None:
     [
         ({"method": "tsmcf"}, "--method tsmcf"),
         ({"method": "sccl"}, "--method sccl"),
-        ({"robust": ("skew",)}, "demands="),
-        ({"operation_cost": 0.1}, "message-cost="),
+        ({"method": "list:demands=skew"}, "demands="),
+        ({"method": "auto:message-cost=0.1"}, "message-cost="),
         ({"chunks": 3}, "--chunks"),
-        ({"max_chunks": 3}, "max-chunks="),
+        ({"method": "auto:max-chunks=3"}, "max-chunks="),
     ],
 )
 def test_what_means_nothing_is_refused(asked: dict[str, Any], named: str) -> None:

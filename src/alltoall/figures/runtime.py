@@ -46,12 +46,12 @@ def _solved(spec: str, method: str, limit: float, **asked: Any) -> Any:
 
 
 ALGORITHMS: dict[str, Callable[[str, float], Any]] = {
-    "link": lambda spec, limit: _solved(spec, "link", limit, symmetry=False),
-    "decomposed-lp": lambda spec, limit: _solved(spec, "decomposed-lp", limit, symmetry=False),
+    "link": lambda spec, limit: _solved(spec, "link:symmetry=false", limit),
+    "decomposed-lp": lambda spec, limit: _solved(spec, "decomposed-lp:symmetry=false", limit),
     "decomposed": lambda spec, limit: _solved(spec, "decomposed", limit),
     "first-order": lambda spec, limit: _solved(spec, "first-order", limit, gap=GAP),
     "first-order, no symmetry": lambda spec, limit: _solved(
-        spec, "first-order", limit, gap=GAP, symmetry=False
+        spec, "first-order:symmetry=false", limit, gap=GAP
     ),
     "fptas 0.05": lambda spec, limit: alltoall.route(
         spec, "fptas:epsilon=0.05,layering=none", time_limit=limit

@@ -18,7 +18,7 @@ from alltoall.lp.settings import never, silent
 from alltoall.registry import load
 from alltoall.routes.baselines.reach import shortest_path_reach
 from alltoall.settings import ALONE, SolveSettings, Team, search_settings
-from alltoall.topologies.background import GivenBackground
+from alltoall.topologies.background import GivenBackground, without_background
 from alltoall.topologies.given import (
     Given,
     GivenDemand,
@@ -28,6 +28,8 @@ from alltoall.topologies.given import (
     jobs_in,
     jobs_of,
     problem_of,
+    topology_of,
+    with_unit,
 )
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ def fair_rates(
 
     """
     settings = search_settings({}, gap, time_limit, threads, progress, stop)
-    topology = problem_of(given, background=background, link_bandwidth=link_bandwidth).topology
+    topology = with_unit(without_background(topology_of(given), background), link_bandwidth)
     return find_job_rates(topology, jobs_of(jobs, topology), settings.begin())
 
 

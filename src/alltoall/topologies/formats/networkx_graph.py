@@ -114,7 +114,7 @@ def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
                 raise TopologyError(
                     f"edge {ends} has the weight {data[WEIGHT]!r} and no capacity; if weights "
                     "are capacities say so: --capacity-attribute weight for a file, in Python "
-                    'from_networkx(graph, capacity="weight"); if not, leave them out'
+                    'alltoall.topology(graph, capacity_attribute="weight"); if not, leave them out'
                 )
     elif edges and not any(capacity in data for *_, data in edges):
         found = sorted({str(key) for *_, data in edges for key in data})[:MAX_NAMED]
