@@ -38,6 +38,7 @@ from alltoall.flows import first_order, first_order_search, sizes
 from alltoall.flows.exact import by_source
 from alltoall.flows.program import FlowProgram, whole_program
 from alltoall.flows.symmetry.automorphisms import count_automorphisms
+from alltoall.runtime.mpiexec import find_mpi
 from alltoall.settings import SolveSettings
 from alltoall.topologies.operators import drop_links, drop_nodes
 from alltoall.topologies.spec import build
@@ -62,7 +63,7 @@ def job(kind: str, words: str, seconds: float, memory: float = math.inf, gap: fl
 JOBS = (
     job("solve", "solve genkautz:n=1000,d=4 --gap 1e-3", 20, 2, 1e-3),
     job("solve", "solve genkautz:n=1001,d=4 --gap 1e-3", 100, 4, 1e-3),
-    job("solve", "solve genkautz:n=1000,d=4 --gap 1e-3 --no-symmetry", 10, 4, 1e-3),
+    job("solve", "solve genkautz:n=1000,d=4 --gap 1e-3 --method auto:symmetry=false", 10, 4, 1e-3),
     job("solve", "solve jellyfish:n=1000,d=4,seed=1 --gap 1e-3", 8, gap=1e-3),
     job("solve", "solve genkautz:n=4000,d=4 --gap 1e-2", 600, gap=1e-2),
     job("solve", "solve genkautz:n=4001,d=4 --gap 1e-2", 1800, gap=1e-2),
@@ -80,7 +81,13 @@ JOBS = (
     job("schedule", "schedule jellyfish:n=256,d=4,seed=1", 30, 2, 1e-2),
     job("schedule", "schedule genkautz:n=1000,d=4", 120, 2, 1e-2),
     job("beyond", "solve jellyfish:n=5000,d=4,seed=1 --gap 1e-2", 300, gap=1e-2),
-    job("beyond", "solve genkautz:n=10000,d=4 --gap 1e-2 --no-symmetry", 2400, 12, 1e-2),
+    job(
+        "beyond",
+        "solve genkautz:n=10000,d=4 --gap 1e-2 --method auto:symmetry=false",
+        2400,
+        12,
+        1e-2,
+    ),
 )
 
 HIGHS = ("simplex", "ipm", "pdlp")
@@ -95,9 +102,11 @@ class Outcome:
     memory: float
 
 
-def run(*words: str) -> Outcome:
-    """Run a command of alltoall to its end."""
+def run(*words: str, ranks: int | None = None) -> Outcome:
+    """Run a command of alltoall to its end, by so many MPI ranks if it says."""
     command = [sys.executable, "-m", "alltoall", *words, "--json"]
+    if ranks is not None:
+        command = find_mpi().command(ranks, command)
     started = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
@@ -112,7 +121,7 @@ def run(*words: str) -> Outcome:
 
 def symmetries(words: tuple[str, ...]) -> str:
     """Return how many automorphisms a job can make use of, in few digits."""
-    if "--no-symmetry" in words:
+    if "symmetry=false" in " ".join(words):
         return "1"
     count = count_automorphisms(build(words[1]))
     return f"{count:,}" if count < 10**6 else f"1e{len(str(count)) - 1}"
@@ -139,17 +148,15 @@ def goals(kinds: list[str], match: str) -> Iterator[str]:
 def against_highs(patience: float) -> Iterator[str]:
     """Compare the first-order method with HiGHS on the whole master program, to a gap of 1e-4."""
     for nodes in (100, 200, 400):
-        spec = ("solve", f"genkautz:n={nodes},d=4", "--no-symmetry", "--gap", "1e-4")
-        ours = run(*spec, "--method", "first-order").summary["seconds"]
+        spec = ("solve", f"genkautz:n={nodes},d=4", "--gap", "1e-4")
+        ours = run(*spec, "--method", "first-order:symmetry=false").summary["seconds"]
         limit = patience * ours + 5
         theirs = {}
         for solver in HIGHS:
             words = (
                 *spec,
                 "--method",
-                "grouped",
-                "--solver",
-                solver,
+                f"grouped:symmetry=false,solver={solver}",
                 "--time-limit",
                 f"{limit:.0f}",
             )
@@ -212,8 +219,8 @@ def step_seconds(program: FlowProgram) -> float:
 def over_ranks() -> Iterator[str]:
     """Compare two MPI ranks of one thread with one rank of one thread."""
     words = ("solve", "jellyfish:n=1000,d=4,seed=1", "--gap", "1e-3", "--threads", "1")
-    one = run(*words, "--mpi", "1", "--method", "first-order").summary
-    two = run(*words, "--mpi", "2").summary
+    one = run(*words, "--method", "first-order", ranks=1).summary
+    two = run(*words, "--method", "first-order", ranks=2).summary
     yield (
         f"jellyfish n=1000: 1 rank {one['seconds']:.1f} s, 2 ranks {two['seconds']:.1f} s, ratio "
         f"{one['seconds'] / two['seconds']:.2f}; gaps {one['gap']:.1e} and {two['gap']:.1e}"
@@ -230,9 +237,9 @@ FAILED_GAP, FAILED_SHARE, LAST_GAP = 0.02, 0.25, 1e-3
 """The goal after a failure, this gap in this share of the time that it takes from scratch; and the
 gap that is asked of the last answer."""
 
-FINDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = {
-    "route": (alltoall.route, {"layers": None}, {"method": "single"}),
-    "schedule": (alltoall.schedule, {"loss": FAILED_GAP}, {"method": "list"}),
+FINDERS: dict[str, tuple[Callable[..., Any], str]] = {
+    "route": (alltoall.route, "single:layering=none"),
+    "schedule": (alltoall.schedule, f"list:loss={FAILED_GAP}"),
 }
 """What is asked after a failure, how, and how besides where there is no last answer."""
 
@@ -256,13 +263,13 @@ def after_failures(nodes: list[int], verbs: list[str]) -> Iterator[str]:
 def _failed(spec: str, verbs: list[str]) -> Iterator[str]:
     topology = build(spec)
     for verb in verbs:
-        find, asked, alone = FINDERS[verb]
-        last = find(topology, gap=LAST_GAP, workers=1, **asked, **alone)
-        find = partial(find, gap=FAILED_GAP, workers=1, **asked)
+        find, method = FINDERS[verb]
+        last = find(topology, method, gap=LAST_GAP, threads=1)
+        find = partial(find, gap=FAILED_GAP, threads=1)
         for what, fails in FAILURES.items():
             left = fails(topology)
-            cold, cold_seconds = timed(partial(find, left, **alone))
-            warm, warm_seconds = timed(partial(find, left, last=last))
+            cold, cold_seconds = timed(partial(find, left, method))
+            warm, warm_seconds = timed(partial(find, left, from_=last))
             ratio = warm_seconds / cold_seconds
             met = ratio <= FAILED_SHARE and warm.gap <= FAILED_GAP
             yield (
@@ -281,8 +288,8 @@ def growth() -> Iterator[str]:
     """Fit how the seconds of a solve without symmetry grow with the number of nodes."""
     sizes, seconds = (200, 300, 400, 600, 1000), []
     for nodes in sizes:
-        words = ("solve", f"genkautz:n={nodes},d=4", "--no-symmetry", "--gap", "1e-3")
-        seconds.append(run(*words, "--method", "first-order").summary["seconds"])
+        words = ("solve", f"genkautz:n={nodes},d=4", "--gap", "1e-3")
+        seconds.append(run(*words, "--method", "first-order:symmetry=false").summary["seconds"])
         yield f"  n={nodes}: {seconds[-1]:.1f} s"
     slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
     yield f"growth without symmetry, gap 1e-3: seconds ~ n^{slope:.2f}"
@@ -299,7 +306,11 @@ def main() -> None:
     parser.add_argument("--verbs", nargs="+", choices=[*FINDERS], default=[*FINDERS])
     options = parser.parse_args()
     if options.only != ["failures"]:
-        for words in ("n=40,d=4 --gap 1e-3", "n=40,d=4 --gap 1e-5", "n=80,d=4 --no-symmetry"):
+        for words in (
+            "n=40,d=4 --gap 1e-3",
+            "n=40,d=4 --gap 1e-5",
+            "n=80,d=4 --method auto:symmetry=false",
+        ):
             run("solve", *f"genkautz:{words} --method first-order".split())
     for line in goals(options.only, options.match):
         print(line, flush=True)

@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     UNIT: ("-c", "import numpy"),
     "import alltoall": ("-c", "import alltoall"),
     "alltoall --help": ("-m", "alltoall", "--help"),
-    "alltoall topology --list": ("-m", "alltoall", "topology", "--list"),
+    "alltoall topology": ("-m", "alltoall", "topology"),
     "alltoall solve trous:3x3": ("-m", "alltoall", "solve", "trous:3x3"),
     "a rank of MPI": ("-c", "import alltoall.runtime.worker, alltoall.runtime.mpi"),
     "solve torus:3x3x3 --json": ("-m", "alltoall", "solve", "torus:3x3x3", "--json"),

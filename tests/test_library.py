@@ -155,7 +155,9 @@ def test_progress_and_stop_reach_the_search() -> None:
     [
         ("single:slack=2", "method single: no setting 'slack'"),
         ("pmcf:slak=2", "did you mean 'slack'"),
-        ("pmcf:slack=some", "expected slack= hops"),
+        ("pmcf:paths=bounded,slack=some", "expected slack= hops"),
+        ("pmcf:slack=2", "slack without paths=bounded"),
+        ("pmcf:paths=bounded,k=2", "k without paths=k-shortest"),
         ("deadlock-free:layering=lash", "--layers with method deadlock-free"),
     ],
 )

@@ -125,16 +125,16 @@ def _commands(rng: Random, demand: list[str], verb: str) -> list[list[str]]:
     first = [verb, "t.json", *demand, "--output", out, "--json"]
     after = [["verify", out, "--json"]]
     if verb == "solve":
-        first += ["--method", rng.choice(sorted(METHODS)), *rng.choice(([], ["--no-symmetry"]))]
+        first += ["--method", rng.choice(sorted(METHODS)) + rng.choice(("", ":symmetry=false"))]
         return [first, *after]
     if verb == "route":
         method = rng.choice(CHOICE)
         first += ["--method", method, *_route_limits(rng, method)]
         kind = rng.choice(sorted(set(targets_for(Routes)) - {"opensm", "simgrid"}))
-        lowered = ["lower", out, "--to", kind, "--max-routes", "4096", "-o", "l", "--json"]
+        lowered = ["lower", out, "--to", f"{kind}:max-routes=4096", "-o", "l", "--json"]
         after += [lowered, ["verify", "l", "--topology", "t.json", *demand, "--json"]]
         return [first, *after]
-    first += ["max-chunks=", str(rng.randrange(1, 9))] if rng.random() < 0.5 else []
+    first += ["--method", f"auto:max-chunks={rng.randrange(1, 9)}"] if rng.random() < 0.5 else []
     if not demand:
         kind = rng.choice(sorted(each for each, by in targets_for(Schedule).items() if by.read))
         after += [

@@ -136,6 +136,8 @@ def lower(
     found = _read(Path(subject)) if isinstance(subject, str | PathLike) else subject
     to, words = read_words("target", to, KEYS, {})
     tables = {"rank map": rank_map, "addresses": words.pop("addresses", None)}
+    if "phase_loss" in words and "phases" not in words:
+        raise UsageError(f"target {to}: phase-loss without phases; add them, or leave it out")
     phases, loss = words.pop("phases", None), words.pop("phase_loss", PHASE_LOSS)
     given = {what: Path(path) for what, path in tables.items() if path is not None}
     options = Options(shard_bytes=parse_size(bytes), link_bandwidth=link_bandwidth, **words)

@@ -17,6 +17,9 @@ from alltoall.settings import RouteSettings, search_settings
 from alltoall.topologies.background import GivenBackground
 from alltoall.topologies.given import Given, GivenDemand, GivenGroups, problem_of
 
+NEEDS = {"slack": "bounded", "k": "k-shortest"}
+"""Settings that mean something to some paths only."""
+
 USUAL = "extp"
 """The method that `auto` stands for."""
 
@@ -58,6 +61,9 @@ def route(
             "of them out"
         )
     name = USUAL if name == "auto" else name
+    for key, paths in NEEDS.items():
+        if key in words and words.get("paths") != paths:
+            raise UsageError(f"method {method}: {key} without paths={paths}; add that, or leave it")
     limits: dict[str, Any] = {"max_routes": max_routes, "chunks": chunks}
     _refuse_unused(name, [key for key, value in limits.items() if value is not None])
     _refuse_unused(name, [key for key in words if key == "layers"])
