@@ -45,6 +45,11 @@ def read_words(
     found: dict[str, Any] = {}
     for word in filter(None, rest.split(",")):
         label, equals, value = word.partition("=")
+        if label not in keys and name not in known:
+            raise UsageError(
+                f"{kind} {reprlib.repr(name)} is none of ours, and none has a setting "
+                f"{reprlib.repr(label)}; expected one of {', '.join(known)}"
+            )
         if label not in keys:
             raise UsageError(_unknown(f"{kind} {name}", label, keys))
         key = keys[label]
@@ -93,7 +98,7 @@ def read_layering(text: str) -> str | None:
 
 
 SEARCH = {
-    "solver": Key("solver", str, "a solver of linear programs, such as highs-ipm"),
+    "solver": Key("solver", str, "a solver of linear programs, such as ipm"),
     "symmetry": Key("symmetry", read_flag, "true or false: one source for all symmetric ones"),
     "cluster": Key("cluster", str, "a Dask scheduler that you trust, tcp://host:port"),
 }
@@ -116,7 +121,11 @@ SOLVE = {
 DEMANDS = Key(
     "robust", read_names, "families joined by + (skew, pairs, destinations, hose) or files"
 )
-TABLES = {"destination-based": Key("destination_based", read_flag, "one next hop per destination")}
+TABLES = {
+    "destination-based": Key(
+        "destination_based", read_flag, "true or false: one next hop per destination"
+    )
+}
 
 ROUTE_KEYS = SEARCH | {
     "layering": Key("layers", read_layering, "an algorithm for virtual layers, or none")
@@ -137,14 +146,14 @@ ROUTE = {
     "single": Method("one route per pair, loads as even as can be", TABLES),
     "few": Method(
         "as few routes as lose little",
-        {"loss": Key("loss", float, "the share that few routes may lose")},
+        {"loss": Key("loss", float, "the share that few routes may lose, such as 0.01")},
     ),
     "deadlock-free": Method(
         "best routes for so many virtual channels",
         TABLES
         | {
             "layers": Key("max_layers", int, "virtual channels, 2 by default"),
-            "change": Key("layer_change", read_flag, "routes may change layer on the way"),
+            "change": Key("layer_change", read_flag, "true or false: routes may change layer"),
         },
     ),
     "robust": Method("one template for many demands", {"demands": DEMANDS}),

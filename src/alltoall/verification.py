@@ -118,6 +118,11 @@ def verify(
             "a demand without a template; expected routes or a schedule to use it on, or lowered "
             "routes with the topology that they are for"
         )
+    if topology is not None and isinstance(found, Artefact | Topology | Problem):
+        raise UsageError(
+            f"a topology for a file ({type(found).__name__}) that has its own; expected a lowered "
+            "file to hold against it"
+        )
     if isinstance(found, Artefact):
         return _verified_artefact(found, tolerance, demand)
     if isinstance(found, Topology | Problem):

@@ -158,7 +158,7 @@ def test_broken_limits_of_routes_are_named() -> None:
     )
     assert "carries 0.5 chunks; expected whole ones (--chunks 1)" in broken(chunks=1)
     assert "over several links" in broken(destination_based=True)
-    assert "at most 1 (--k)" in broken(paths="k-shortest", k=1)
+    assert "at most 1 (k=)" in broken(paths="k-shortest", k=1)
     kept = {"max_routes": 2, "chunks": 2, "destination_based": False, "paths": "shortest"}
     check_limits(replace(TWO_WAYS, method="pmcf"), kept)
     layered = replace(TWO_WAYS, layer=np.arange(TWO_WAYS.count) % 3)

@@ -154,3 +154,43 @@ def test_an_empty_file_is_exit_code_3(run: Run, tmp_path: Path, name: str) -> No
     outcome = run("topology", tmp_path / name)
     assert outcome.code == 3
     assert "the file is empty" in outcome.err
+
+
+def test_options_that_would_do_nothing_are_refused(run: Run, tmp_path: Path) -> None:
+    """A format without a file, and a topology for a file that has its own."""
+    found = run("topology", "ring:4", "--to", "edgelist")
+    assert (found.code, found.out) == (2, "")
+    assert "--to edgelist without a file to write" in found.err
+    assert run("topology", "ring:4", "--to", "edgelist", "-o", "-").code == 0
+    for verb, kind in (("route", "Routes"), ("topology", "Topology")):
+        assert run(verb, "ring:4", "-o", tmp_path / "file.json").code == 0
+        found = run("verify", tmp_path / "file.json", "--topology", "ring:5")
+        assert found.code == 2
+        assert f"a topology for a file ({kind}) that has its own" in found.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("route", "--method", "singel:k=2,bar=1"), "method 'singel' is none of ours, and none"),
+        (("solve", "--method", "link:symmetry=no"), "expected symmetry= true or false"),
+        (("route", "--method", "single:destination-based=no"), "destination-based= true or false"),
+        (("route", "--method", "deadlock-free:change=no"), "expected change= true or false"),
+        (("schedule", "--method", "list:demands=skew+mine"), "'mine' is none of skew, pairs"),
+    ],
+)
+def test_messages_about_settings_say_what_is_expected(
+    words: tuple[str, ...], message: str, run: Run
+) -> None:
+    """The name that is wrong, and the words that a setting may have."""
+    verb, *rest = words
+    found = run(verb, "ring:4", *rest)
+    assert found.code == 2
+    assert message in found.err
+
+
+def test_the_solver_in_the_help_exists(run: Run) -> None:
+    """An example of a setting is one that works."""
+    found = run("solve", "--help-all").out
+    name = found.split("a solver of linear programs, such as ")[1].split()[0]
+    assert run("solve", "ring:4", "--method", f"link:solver={name}").code == 0

@@ -160,7 +160,8 @@ def test_the_table_of_one_process() -> None:
     ("words", "problem"),
     [
         (["--ranks", "7"], "a schedule for 8 ranks"),
-        (["--on", "nccl"], "no runtime 'nccl'"),
+        (["--on", "nccl"], "no runtime 'nccl'; expected one of reference, mpi, torch, testbed"),
+        (["--on", "reference", "--rate", "10mbit"], "options of a testbed with 'reference'"),
         (["--sync", "never"], "sync 'never'"),
         (["--bytes", "0"], "sizes '0'"),
         (["--bytes", "1M:1K"], "smaller one first"),

@@ -109,7 +109,7 @@ def _paths(routes: Routes, asked: Asked) -> Iterator[str]:
     if routes.method != "pmcf" or name == "columns":
         return
     if name == "k-shortest":
-        yield from _too_many(routes, asked["k"], "--k")
+        yield from _too_many(routes, asked["k"], "k=")
     elif name == "disjoint":
         yield from _shared_links(routes)
     else:
@@ -120,7 +120,7 @@ def _paths(routes: Routes, asked: Asked) -> Iterator[str]:
             ends = _ends(routes, int(_pairs(routes)[worst]))
             yield (
                 f"a route {ends} is {counted(int(longer[worst]), 'hop')} longer than a shortest "
-                f"one; expected at most {slack} (--paths {name})"
+                f"one; expected at most {slack} (paths={name})"
             )
 
 
@@ -132,7 +132,7 @@ def _shared_links(routes: Routes) -> Iterator[str]:
     if len(twice):
         pair, link = divmod(int(twice[0]), links)
         name = routes.problem.topology.link_name(link)
-        yield f"two routes {_ends(routes, pair)} share {name} (--paths disjoint)"
+        yield f"two routes {_ends(routes, pair)} share {name} (paths=disjoint)"
 
 
 def _fewest_hops(routes: Routes) -> Floats:

@@ -57,6 +57,8 @@ def _verb(
             raise UsageError("options that change a topology, but no SPEC; name one to change")
         show_choices(as_json)
         return
+    if to is not None and output is None:
+        raise UsageError(f"--to {to} without a file to write; name one (--output, - to print)")
     network = topology(spec, **changes)
     check_outputs(context)
     if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":

@@ -45,8 +45,8 @@ def route(
     """Compute routes for fabrics whose NICs forward, with layers that rule out deadlock.
 
     Their `time` is the largest link load over its capacity, in shards; `bound` and `gap` are as for
-    a flow. The routes are checked, layers included. After a failure, `from_` are the last routes:
-    few of them move.
+    a flow. The routes are checked, layers included. After a failure, few
+    routes move if the last ones are given.
 
     >>> import alltoall
     >>> routes = alltoall.route("genkautz:n=8,d=2", "single")

@@ -89,7 +89,10 @@ class Family:
         self.base = problem.demand.table()
         files = [name for name in self.names if name not in SKEWS]
         if files and len(files) < len(self.names):
-            raise UsageError("families and files at once; expected names of families, or files")
+            raise UsageError(
+                f"families and files at once: {files[0]!r} is none of {', '.join(SKEWS)}; expected "
+                "names of families, or files"
+            )
         for name in files:
             if not Path(name).is_file():
                 raise UsageError(

@@ -78,7 +78,7 @@ def run_schedule(
     """
     settings = settings or RunSettings()
     if on not in RUNTIMES:
-        raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}")
+        raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}, testbed")
     work = given if isinstance(given, RankWork) else read_work(given)
     require_runnable(work, on, ranks, settings)
     subject = f"the run of {work.name} on {on}"

@@ -14,6 +14,7 @@ from alltoall.registry import deferred
 from alltoall.runtime.bench import Report
 from alltoall.runtime.launch import RunSettings, run_schedule
 from alltoall.runtime.parts import rank_work, read_work
+from alltoall.runtime.worker import RUNTIMES
 from alltoall.runtime.wrap import environment_for
 from alltoall.testbed.report import BedReport, BedSettings, SharedReport
 from alltoall.topologies.given import Given
@@ -108,8 +109,10 @@ def run(
     )
     if jobs and on != TESTBED:
         raise UsageError(f"jobs that share the links of {on!r}, which has none; expected a testbed")
+    asked = BedSettings(rate, fabric, topology, through, native, weights, steering, cut)
+    if on in RUNTIMES and asked != BedSettings():
+        raise UsageError(f"options of a testbed with {on!r}, which has no links; leave them out")
     if on == TESTBED:
-        asked = BedSettings(rate, fabric, topology, through, native, weights, steering, cut)
         if jobs:
             return share_testbed([subject, *jobs], settings, asked)
         return run_on_testbed(subject, settings, asked)

@@ -45,7 +45,7 @@ def schedule(
 
     The `time` is the sum over the steps of the largest link load, in shards; `fractional_time` is
     that of the linear program with as many steps, and `loss` the cost of whole chunks over it.
-    After a failure, `from_` is the last schedule: few of its chunks move.
+    After a failure, few chunks move if the last schedule is given.
 
     >>> import alltoall
     >>> found = alltoall.schedule("bipartite:4x4")
