@@ -78,7 +78,7 @@ def run_schedule(
     """
     settings = settings or RunSettings()
     if on not in RUNTIMES:
-        raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}")
+        raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}, testbed")
     work = given if isinstance(given, RankWork) else read_work(given)
     require_runnable(work, on, ranks, settings)
     subject = f"the run of {work.name} on {on}"
@@ -117,6 +117,8 @@ def require_runnable(work: RankWork, on: str, ranks: int | None, settings: RunSe
             f"{work.name}: the instructions of a program on {on}, by {settings.sync}; expected mpi "
             "or reference, and dataflow: a program has no steps. Lower the schedule to messages"
         )
+    if settings.sync == "step" and on != "mpi":
+        raise UsageError(f"sync 'step' on {on!r}; expected mpi, whose ranks have a barrier")
     if ranks is not None and ranks != found:
         raise UsageError(
             f"{work.name}: a schedule for {found} ranks, one per terminal, and {ranks} were asked "
