@@ -104,7 +104,7 @@ def rank_work(name: str, found: object, file: bytes | None = None) -> RankWork:
         kind = getattr(found, "kind", None)
         what = kind_in_words(found) if kind is None else f"a file of the target {kind}"
         raise UsageError(
-            f"{name}: {what} does not say which bytes ranks move; expected a "
+            f"{name}: ranks cannot run {what}; expected a "
             "schedule, its messages, MSCCL XML, an MSCCL++ plan or oneCCL-style XML"
         )
     return RankWork(name, found, None if isinstance(found, Messages) else file)
