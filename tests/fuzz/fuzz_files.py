@@ -103,7 +103,7 @@ PLACED = Sample(
     "placed.batch",
     (
         f"route {SPEC} -o s.json",
-        "lower s.json --to srv6 --addresses places.txt -o placed.batch",
+        "lower s.json --to srv6:addresses=places.txt -o placed.batch",
     ),
     (f"verify placed.batch --topology {SPEC}",),
 )
@@ -200,11 +200,11 @@ TABLES = {
     ),
     "addresses.json": (
         b'{"0": "10.0.0.1", "1": "10.0.0.9", "2": "192.168.1.2", "3": "10.1.0.3"}',
-        ("lower route.json --to ompi --addresses addresses.json",),
+        ("lower route.json --to ompi:addresses=addresses.json",),
     ),
     "places.txt": (
         b"0 fd00:1:a::/48 eth0 eth1\n1 fd00:1:b a.1 b-2\n2 fd00:0:0::/48 x y\n3 fd00:1:d p1 p0\n",
-        ("lower route.json --to srv6 --addresses places.txt",),
+        ("lower route.json --to srv6:addresses=places.txt",),
     ),
 }
 """Tables that say something of terminals, and who reads them."""

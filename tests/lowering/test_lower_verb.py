@@ -49,7 +49,8 @@ def call(*words: object) -> str:
 def test_lower_writes_a_checked_file(saved: Path, tmp_path: Path, target: str) -> None:
     """The file is written, is correct, and the summary says what it is."""
     output = tmp_path / "out"
-    summary = json.loads(call(saved, "--to", target, "-o", output, "--channels", 2, "--json"))
+    cut = "" if target in ("messages", *SIMULATED) else ":channels=2"
+    summary = json.loads(call(saved, "--to", target + cut, "-o", output, "--json"))
     assert summary["format"] == target
     # Messages and what is only written have no channels.
     assert summary["chunks_per_shard"] == (2 if target in ("messages", *SIMULATED) else 4)
@@ -99,7 +100,7 @@ def test_files_of_a_larger_run_are_not_left_beside_those_of_a_smaller(
 
 def test_lower_prints_the_file_without_an_output(saved: Path) -> None:
     """Standard output is the file itself, so that it can be piped."""
-    assert call(saved, "--to", "msccl", "--runtime", "rccl").startswith("<algo ")
+    assert call(saved, "--to", "msccl:runtime=rccl").startswith("<algo ")
 
 
 def test_lower_prints_lines_for_people(saved: Path, tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_lower_refuses_what_it_cannot_do(saved: Path, tmp_path: Path) -> None:
     ):
         call(saved, "--to", "nccl", "-o", output)
     with pytest.raises(LimitError, match="rccl takes at most 64"):
-        call(saved, "--to", "msccl", "--runtime", "rccl", "--channels", 32, "-o", output)
+        call(saved, "--to", "msccl:runtime=rccl,channels=32", "-o", output)
     broken = tmp_path / "broken.json"
     broken.write_text("{")
     with pytest.raises(FormatError, match=r"broken\.json"):

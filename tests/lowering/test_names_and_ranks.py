@@ -67,8 +67,8 @@ def test_oneccl_calls_ranks_by_name(run: Run, folder: Path) -> None:
 
 def test_ompi_by_rank_and_address(run: Run, folder: Path) -> None:
     """Ranks have the node, address and name that the tables say; routes keep the fabric's nodes."""
-    words = ("--rank-map", "ranks", "--addresses", "addresses.json")
-    text = lowered(run, "route", "--to", "ompi", *words)
+    words = ("--to", "ompi:addresses=addresses.json", "--rank-map", "ranks")
+    text = lowered(run, "route", *words)
     found = re.findall(r'<rank id="(\d)" node="(\d)" address="([0-9.]+)" name="(\w)">', text)
     nodes = {name: str(node) for node, name in enumerate("abcdef")}
     assert found == [
@@ -122,7 +122,7 @@ def test_bad_addresses(run: Run, folder: Path, value: str, expected: str) -> Non
     """Addresses are IPv4, and one per terminal."""
     assert run("route", "fabric.edges", "-o", "r.json").code == 0
     Path("bad").write_text(json.dumps(ADDRESSES | {"a": value}))
-    outcome = run("lower", "r.json", "--to", "ompi", "--addresses", "bad")
+    outcome = run("lower", "r.json", "--to", "ompi:addresses=bad")
     assert outcome.code == 3
     assert expected in outcome.err
 
@@ -141,9 +141,9 @@ PLACES = {
 def test_srv6_with_real_prefixes_and_devices(run: Run, folder: Path, steering: str) -> None:
     """No address or device of the pattern is left, and the file leads along the same paths."""
     Path("places").write_text("".join(f"{node} {row}\n" for node, row in PLACES.items()))
-    words = ("--to", "srv6", "--steering", steering)
-    plain = lowered(run, "route", *words)
-    text = lowered(run, "route", *words, "--addresses", "places")
+    target = f"srv6:steering={steering}"
+    plain = lowered(run, "route", "--to", target)
+    text = lowered(run, "route", "--to", f"{target},addresses=places")
     assert "\n# node 4 e\n# at fc01:0:5 swp1 swp2\n" in text
     assert "fc02" not in text
     assert not re.search(r"dev p\d", text)
@@ -171,7 +171,7 @@ def test_files_with_wrong_places_are_refused(
 ) -> None:
     """Every address and device must be one that the file states of its node."""
     Path("places").write_text("".join(f"{node} {row}\n" for node, row in PLACES.items()))
-    text = lowered(run, "route", "--to", "srv6", "--addresses", "places")
+    text = lowered(run, "route", "--to", "srv6:addresses=places")
     assert before in text
     Path("lowered").write_text(text.replace(before, after, 1))
     assert run("verify", "lowered", "--topology", "fabric.edges").code in (3, 4)
@@ -193,7 +193,7 @@ def test_bad_places(run: Run, folder: Path, row: str, expected: str) -> None:
     assert run("route", "fabric.edges", "-o", "r.json").code == 0
     rows = PLACES | {"a": row}
     Path("places").write_text("".join(f"{node} {each}\n" for node, each in rows.items()))
-    outcome = run("lower", "r.json", "--to", "srv6", "--addresses", "places")
+    outcome = run("lower", "r.json", "--to", "srv6:addresses=places")
     assert (outcome.code, outcome.out) == (3, "")
     assert expected in outcome.err
 
