@@ -237,7 +237,7 @@ def test_every_file_is_loaded_as_what_it_stands_for(tmp_path: Path) -> None:
     PROBLEM.save(tmp_path / "problem.json")
     assert alltoall.load(tmp_path / "problem.json") == PROBLEM
     assert alltoall.verify(tmp_path / "problem.json").kind == "topology"
-    with pytest.raises(UsageError, match="a Demand claims nothing by itself"):
+    with pytest.raises(UsageError, match="a demand claims nothing by itself"):
         alltoall.verify(tmp_path / "demand.json")
     (tmp_path / "nothing").write_text("")
     with pytest.raises(FormatError, match="the file is empty"):

@@ -35,6 +35,7 @@ from alltoall.ir.program import Program
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
+from alltoall.ir.words import kind_in_words
 from alltoall.loading import LoweredText, Noun, opened
 from alltoall.lowering import TARGETS, Lowered, parse_lowered
 from alltoall.lowering.options import topology_by_rank
@@ -129,7 +130,7 @@ def verify(
         return _verified_topology(found)
     if isinstance(found, Demand | Certificate | Fabric):
         raise UsageError(
-            f"a {type(found).__name__} claims nothing by itself; expected a topology, a flow, "
+            f"{kind_in_words(found)} claims nothing by itself; expected a topology, a flow, "
             "routes, a schedule or a lowered file"
         )
     fabric = topology_of(topology) if topology is not None else None

@@ -52,6 +52,14 @@ def test_the_help_of_a_verb_is_short(name: str, run: Run) -> None:
     assert len(whole) >= len(short) - 80
 
 
+def test_the_help_of_a_part_names_itself(run: Run) -> None:
+    """A verb lists its parts with their summaries; the seed of a part changes no network."""
+    assert "  status                  Show the network, cut cables" in run("testbed", "-h").out
+    short = run("workload", "moe", "--help").out
+    assert short.endswith("options: alltoall workload moe --help-all\n")
+    assert "Changes to the network" not in short
+
+
 OWN_TESTS = ("wrap", "testbed", "reproduce")
 """Verbs whose examples need a program, root or minutes: tests of their own run the like."""
 

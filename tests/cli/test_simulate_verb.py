@@ -54,7 +54,7 @@ def test_the_table_is_for_people(folder: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("file", "words", "code", "expected"),
     [
-        ("flow.json", ("--link-bandwidth", "8Gbps"), 2, "a Flow cannot be simulated"),
+        ("flow.json", ("--link-bandwidth", "8Gbps"), 2, "a flow cannot be simulated"),
         ("schedule.json", (), 2, "no link bandwidth"),
         ("schedule.json", ("--link-bandwidth", "8"), 2, "bandwidth '8'"),
         ("schedule.json", ("--link-bandwidth", "8Gbps", "--latency", "-1"), 2, "negative"),

@@ -360,7 +360,7 @@ def test_what_cannot_be_compared_is_refused(run: Run, tmp_path: Path) -> None:
     for words, code, said in (
         (("tours:3x3",), 2, "tours"),
         ((tmp_path / "none.json",), 3, "no such file"),
-        ((demand,), 2, "a Demand; expected a network"),
+        ((demand,), 2, "a demand; expected a network"),
         ((saved, "--method", "sssp"), 2, "without a network"),
         ((TORUS, "-o", tmp_path / "x.png"), 2, "ends in .csv, .json, .svg, .html"),
         ((saved, "-o", saved), 2, "the output would replace"),

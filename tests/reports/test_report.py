@@ -265,7 +265,7 @@ def test_what_cannot_be_shown_is_refused(run: Run, tmp_path: Path) -> None:
         alltoall.report([])
     assert run("report", tmp_path / "none.json").code == 3
     alltoall.Demand(4).save(tmp_path / "demand.json")
-    with pytest.raises(UsageError, match="a Demand; expected a flow"):
+    with pytest.raises(UsageError, match="a demand; expected a flow"):
         alltoall.report(tmp_path / "demand.json")
     star = alltoall.Topology.from_edges("star", 4, [(0, 1), (0, 2), (0, 3)], terminals=[1, 2, 3])
     with pytest.raises(UsageError, match="node 0 of star is no terminal"):

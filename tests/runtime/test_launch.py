@@ -70,12 +70,12 @@ def test_ranks_are_told_the_job(
     """All of the settings reach them, and the messages of the schedule, wherever they are."""
     path = save(tmp_path)
     monkeypatch.chdir(tmp_path)
-    settings = RunSettings((3, 5), 7, 2, "step", None, 11.0)
+    settings = RunSettings((3, 5), 7, 2, "dataflow", None, 11.0)
     assert run_schedule(Path(path.name), "reference", settings, 8) == REPORT
     assert fake.job == {
         "messages": str(fake.folder / "run.messages"), "program": False, "on": "reference",
         "sizes": [3, 5],
-        "iterations": 7, "warmup": 2, "sync": "step", "timeout": 11.0,
+        "iterations": 7, "warmup": 2, "sync": "dataflow", "timeout": 11.0,
         "results": str(fake.folder / "report.json"), "metered": None, "gates": [],
     }  # fmt: skip
     ((commands, timeout, subject),) = fake.ran

@@ -165,7 +165,7 @@ def test_routes_are_not_run(tmp_path: Path) -> None:
     """Routes alone move nothing; the message says what does."""
     path = tmp_path / "file"
     alltoall.lower(alltoall.route("ring:4"), to="srv6").save(path)
-    with pytest.raises(UsageError, match=r"target srv6 does not say which bytes .*MSCCL XML"):
+    with pytest.raises(UsageError, match=r"cannot run a file of the target srv6.*MSCCL XML"):
         alltoall.run(path)
 
 

@@ -94,7 +94,7 @@ def test_jobs_that_cannot_be_simulated_together(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing to simulate"):
         alltoall.simulate(link_bandwidth=1e9)
     alltoall.schedule("ring:4").save(tmp_path / "schedule.json")
-    with pytest.raises(UsageError, match="a Schedule as one of several jobs"):
+    with pytest.raises(UsageError, match="a schedule as one of several jobs"):
         alltoall.simulate(jobs=[tmp_path / "schedule.json"], link_bandwidth=1e9)
     with pytest.raises(InputError, match="expected jobs on one topology"):
         alltoall.simulate(jobs=[jobs[0], alltoall.route("ring:4")], link_bandwidth=1e9)

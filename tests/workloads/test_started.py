@@ -186,7 +186,7 @@ def test_what_is_no_schedule_is_refused(tmp_path: Path) -> None:
     """Routes say nothing of chunks; a schedule of groups has none for most pairs."""
     path = tmp_path / "routes.json"
     alltoall.route("ring:4").save(path)
-    with pytest.raises(UsageError, match="a Routes; expected a schedule"):
+    with pytest.raises(UsageError, match="routes; expected a schedule"):
         alltoall.fft3d(8, schedule=path)
     with pytest.raises(UsageError, match="no chunks for some pairs"):
         alltoall.fft3d(8, schedule=alltoall.schedule("ring:4", groups=[(0, 1), (2, 3)]))

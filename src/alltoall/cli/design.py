@@ -27,66 +27,64 @@ UNKNOWN = "-"
 
 def design_verb(
     context: typer.Context,
-    nodes: Annotated[int | None, typer.Option(metavar="N", help="Nodes of the network.")] = None,
+    nodes: Annotated[int | None, typer.Option(metavar="N", help="Number of nodes.")] = None,
     degree: Annotated[
         int | None,
-        typer.Option(metavar="D", help="Ports of each node: links out, and as many in."),
+        typer.Option(metavar="D", help="Links per node, in and out."),
     ] = None,
     bidirectional: Annotated[
         bool,
         typer.Option(
             "--bidirectional/--directed",
-            help="Cables that go both ways, or one-way links, of which there are more networks.",
+            help="Use cables, or one-way links.",
         ),
     ] = False,
     constraints: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.toml",
-            help="In place of these: cables that stay, panels, prices, a network to expand.",
+            help="Fixed cables, panels, prices or a network to expand.",
         ),
     ] = None,
     workload: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Demand between nodes; uniform if left out."),
+        typer.Option(metavar="FILE", help="Demand between nodes (default: uniform)."),
     ] = None,
     objective: Annotated[
-        str, typer.Option(help=f"What decides, one of {', '.join(OBJECTIVES)}.")
+        str,
+        typer.Option(help=f"Rank networks by {', '.join(OBJECTIVES[:-1])} or {OBJECTIVES[-1]}."),
     ] = OBJECTIVES[0],
     layers: Annotated[
         int | None,
-        typer.Option(metavar="L", help="Most virtual layers that the network may need."),
+        typer.Option(metavar="L", help="Most virtual channels."),
     ] = None,
     failures: Annotated[
         int,
-        typer.Option(metavar="K", help="Solve K single failures of each of the best candidates."),
+        typer.Option(metavar="K", help="Solve K single failures of the best candidates."),
     ] = 0,
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the search.")] = 0,
-    gap: Annotated[float, typer.Option(help="The certified gap of every time.")] = DESIGN_GAP,
+    gap: Annotated[float, typer.Option(help="Certified gap of every time.")] = DESIGN_GAP,
     time_limit: Annotated[
         float | None,
-        time_option("Search on until then, and stop with the best so far."),
+        time_option("Stop then, with the best network so far."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the best network as a topology."
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="Save the best network."),
     ] = None,
-    draw: Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Draw it.")] = None,
+    draw: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw the best network.")
+    ] = None,
     patch: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Write which port to plug into which."),
+        typer.Option(metavar="FILE.csv", help="Save its cabling: a line per cable, with ports."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the network to build: every family of that size beside the best that a search finds.
+    """Find the network to build: every family of that size beside the best of a search.
 
-    Each has its certified all-to-all time, and the bound is one that no network of so many nodes
-    and ports can beat. Ctrl-C, as --time-limit, ends with the best so far. Equal seeds find equal
-    networks.
-
-    Example: alltoall design --nodes 64 --degree 4 --output best.json --patch cables.csv
+    Each has its certified all-to-all time. No network of so many nodes and ports beats the bound.
+    Ctrl-C and --time-limit end with the best so far. Equal seeds find equal networks.
     """
     check_outputs(context)
     if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":

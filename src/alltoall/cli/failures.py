@@ -19,20 +19,18 @@ HEADER = ("failure", "lost", "time", "slower", "bound", "above it", "moved", "")
 def failures_verb(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="Saved routes or a schedule.", show_default=False),
+        typer.Argument(metavar="FILE", help="Saved routes or schedule.", show_default=False),
     ],
     links: Annotated[
         int | None,
-        typer.Option(metavar="K", help="Fail any K links (cables) together (default: 1)."),
+        typer.Option(metavar="K", help="Fail every set of K links or cables (default: 1)."),
     ] = None,
     nodes: Annotated[
-        int | None, typer.Option(metavar="K", help="Fail any K nodes together.")
+        int | None, typer.Option(metavar="K", help="Fail every set of K nodes.")
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(
-            metavar="A-B,…", help="Only these: a-b is a link, a a node, a-b+c both together."
-        ),
+        typer.Option(metavar="A-B,…", help="Only these: a-b a link, a a node, a-b+c both."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -40,24 +38,19 @@ def failures_verb(
             "--output",
             "-o",
             metavar="DIR",
-            help=f"Keep the routes or the schedule after each failure, and {INDEX}.",
+            help=f"Save an answer for each failure, and {INDEX}.",
         ),
     ] = None,
-    gap: Annotated[
-        float, typer.Option(help="End rerouting this near the proven bound.")
-    ] = FAILURES_GAP,
+    gap: Annotated[float, typer.Option(help="Certified gap to aim for.")] = FAILURES_GAP,
     time_limit: Annotated[
         float | None, time_option("Stop then, with the failures found so far.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what each failure costs, and routes or a schedule ready for it, worst first.
+    """Show what each failure costs, worst first, and prepare for it.
 
     For every link or node: the share of the traffic that is lost without rerouting, the time after
-    rerouting, and the proven bound. Files of --output are like any others: verify, lower and run
-    them.
-
-    Example: alltoall route torus:4x4 -o best.json && alltoall failures best.json -o ready
+    rerouting, and the proven bound. The files in --output can be verified, lowered and run.
     """
     started = now()
     with progress() as report, searching() as stopped:

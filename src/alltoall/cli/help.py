@@ -55,7 +55,8 @@ def help_of(name: str, part: str | None = None, whole: bool = False) -> str:
     options = [each for each in command.params if each.param_type_name == "option"]
     options = [each for each in options if each.name != "help"]
     arguments = [each.make_metavar(None) for each in command.params if each not in options]
-    title = " ".join(["alltoall", name, *([part] if part else []), *_plain(arguments)])
+    called = " ".join(["alltoall", name, *([part] if part else [])])
+    title = " ".join([called, *_plain(arguments)])
     first = first if part else f"{VERBS[name].summary}."
     lines = [f"Usage: {title}{' [options]' if options else ''}", "", *_filled(first)]
     if whole and rest:
@@ -66,12 +67,17 @@ def help_of(name: str, part: str | None = None, whole: bool = False) -> str:
         lines += ["", f"{heading}:", *(line for each in group for line in _option(each))]
     if VERBS[name].parts and part is None:
         lines += ["", "Parts:"]
-        lines += [f"  {each}" for each in VERBS[name].parts]
+        for each in VERBS[name].parts:
+            lines += _row(each, _summary(command_for(name, each)))
     if name in TABLES:
         lines += ["", *_table(name, whole)]
     if len(chosen) < len(options):
-        lines += ["", f"All {len(options)} options: alltoall {name} --help-all"]
+        lines += ["", f"All {len(options)} options: {called} --help-all"]
     return "\n".join(lines)
+
+
+def _summary(command: Any) -> str:
+    return (command.help or "").strip().partition("\n")[0].rstrip(".")
 
 
 def _plain(words: Iterable[str]) -> list[str]:
@@ -101,6 +107,8 @@ def _chosen(short: Sequence[str], options: list[Any]) -> list[Any]:
 
 def _groups(options: list[Any]) -> Iterator[tuple[str, list[Any]]]:
     network = [each for each in options if each.name in NETWORK]
+    if [each.name for each in network] == ["seed"]:  # Of a search, or of numbers.
+        network = []
     own = [each for each in options if each not in network]
     if own:
         yield "Options", own

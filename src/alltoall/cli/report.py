@@ -18,17 +18,18 @@ def report_verb(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Saved flows, routes, schedules or topologies, and what `run --json` or "
-            "`simulate --json` printed.",
+            help="Flows, routes, schedules, topologies; JSON of `run` or `simulate`.",
             show_default=False,
         ),
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="The page; - is standard output."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Save the HTML page; - is standard output."
+        ),
     ] = Path("report.html"),
     title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Of the page; what is shown if left out.")
+        str | None, typer.Option(metavar="TEXT", help="Title of the page (default: its networks).")
     ] = None,
     link_bandwidth: LinkBandwidth = None,
     sources: Annotated[
@@ -36,18 +37,15 @@ def report_verb(
         typer.Option(
             "--source",
             metavar="NODE",
-            help="Show the ways from this terminal, name or number; may be repeated. All if left "
-            "out, or those of some if a page has no room for all.",
+            help="Show paths from this terminal; repeatable (default: all that fit).",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show files as one page: numbers and proofs, the network and its loads, a schedule played.
+    """Show files as one page: numbers, proof, network, loads.
 
-    The page is one file that needs no network: it opens in any browser, on a laptop or a phone.
-    Several files that solve one problem are compared. What is shown is verified first.
-
-    Example: alltoall report torus.flow.json torus.schedule.json -o torus.html
+    The page is one HTML file that works offline. It compares files that solve one problem, and
+    animates schedules. All files are verified first.
     """
     check_outputs(context)
     page = report(subjects, title=title, link_bandwidth=link_bandwidth, sources=sources)

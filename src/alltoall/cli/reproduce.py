@@ -19,66 +19,64 @@ def reproduce_verb(
     figure: Annotated[
         str | None,
         typer.Argument(
-            metavar="FIGURE",
+            metavar="[FIGURE]",
             help=f"One of {', '.join(FIGURES)}; or {ALL}.",
             show_default=False,
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer and smaller points: about a minute each.")
+        bool, typer.Option("--quick", help="Fewer and smaller points: about a minute per figure.")
     ] = False,
     size: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help=f"One of {', '.join(SIZES)}; full if left out."),
+        typer.Option(metavar="SIZE", help=f"{', '.join(SIZES)} (default: full)."),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the files go, and stay.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Save rows, pictures and claims here; resume from it.",
+        ),
     ] = FOLDER,
     peers: Annotated[
         list[Path] | None,
         typer.Option(
             "--peer",
             metavar="FILE.xml",
-            help="MSCCL XML of another tool, shown beside ours where its ranks fit; may be "
-            "repeated.",
+            help="Also show MSCCL XML of another tool; repeatable.",
         ),
     ] = None,
     testbed: Annotated[
         bool,
         typer.Option(
             "--testbed/--no-testbed",
-            help="Measure on emulated links where this machine can; else by simulation only.",
+            help="Measure on emulated links, or only simulate.",
         ),
     ] = True,
     cluster: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Measure points that are not timed on the Dask cluster at tcp://host:port, which "
-            "you trust.",
+            help="Trusted Dask cluster for points that are not timed.",
         ),
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.md", help="Write a page of all figures in DIR, pictures beside it."
-        ),
+        typer.Option(metavar="FILE.md", help="Write a page of all figures in DIR."),
     ] = None,
     against: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Compare with the rows of another run; else those of alltoall."
-        ),
+        typer.Option(metavar="DIR", help="Compare with another run (default: our own)."),
     ] = None,
-    time_limit: Annotated[float | None, time_option("Begin no further point after that.")] = None,
+    time_limit: Annotated[float | None, time_option("Start no further points then.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure figures of the paper again: data, picture, and whether each claim holds.
+    """Measure the figures of the paper again: data, picture, and whether each claim holds.
 
-    A figure leaves its rows as CSV, its picture as SVG and PNG, and its sentences as JSON. A call
-    that was stopped goes on where it was.
-
-    Example: alltoall reproduce methods --quick
+    Without FIGURE it lists the figures. A figure saves its rows as CSV, its picture as SVG and PNG,
+    and its claims as JSON. A stopped call resumes where it was.
     """
     if figure is None:
         show({"figures": _listed()}, as_json, {"": "\n".join(_table())})

@@ -40,7 +40,7 @@ TESTBED_PANEL = "On a testbed"
 NOT_EMULATED = (
     "ranks share this machine's memory and no link is emulated: this times software, not a topology"
 )
-"""What is said above every table, for the times invite to wrong conclusions."""
+"""Caveat printed above timing tables."""
 
 
 def run_verb(
@@ -48,52 +48,45 @@ def run_verb(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A saved schedule, its messages, or a program: MSCCL XML, an MSCCL++ plan, "
-            "oneCCL-style XML; on a testbed also routes, saved or lowered.",
+            help="Schedule, messages, MSCCL XML, MSCCL++ plan or oneCCL-style XML; with --on "
+            "testbed also routes.",
             show_default=False,
         ),
     ],
-    on: Annotated[
-        str, typer.Option(help=f"One of {', '.join((*RUNTIMES, TESTBED))}.")
-    ] = "reference",
+    on: Annotated[str, typer.Option(help=f"{', '.join(RUNTIMES)} or {TESTBED}.")] = "reference",
     ranks: Annotated[
-        int | None, typer.Option(metavar="N", help="As many as the schedule has terminals.")
+        int | None, typer.Option(metavar="N", help="Number of ranks, which must fit the file.")
     ] = None,
     sizes: Annotated[
         str,
         typer.Option(
             "--bytes",
             metavar="SIZE[:SIZE]",
-            help="Size of a shard, which is what one rank sends to one other: a size such as 1000 "
-            "or 64K (K, M, G are powers of 1024), or a range that doubles, such as 1K:16M. With an "
-            "uneven demand a pair has its demand times that.",
+            help="Bytes per pair of ranks, times its demand; 1K:16M doubles.",
         ),
     ] = "1K:64K",
     iterations: Annotated[
         int | None,
-        typer.Option(metavar="K", help="Timed repetitions; 20, on a testbed 5."),
+        typer.Option(metavar="K", help="Timed iterations (default: 20; testbed: 5)."),
     ] = None,
     warmup: Annotated[
         int | None,
-        typer.Option(metavar="W", help="Repetitions before those; 3, on a testbed 1."),
+        typer.Option(metavar="W", help="Untimed iterations first (default: 3; testbed: 1)."),
     ] = None,
     sync: Annotated[
         str,
-        typer.Option(
-            help=f"One of {', '.join(SYNCS)}: forward what has arrived, or a barrier after every "
-            "step (MPI only)."
-        ),
+        typer.Option(help=f"{' or '.join(SYNCS)}, a barrier after each step (MPI only)."),
     ] = DEFAULTS.sync,
     mpi: Annotated[
         str | None,
-        typer.Option(metavar="MPI", help="mpich, openmpi, or the path of an mpiexec."),
+        typer.Option(metavar="MPI", help="mpich, openmpi, or path of an mpiexec."),
     ] = None,
-    timeout: Annotated[float, time_option("End all ranks then.")] = DEFAULTS.timeout,
+    timeout: Annotated[float, time_option("End all ranks after this time.")] = DEFAULTS.timeout,
     rate: Annotated[
         str,
         typer.Option(
             metavar="RATE",
-            help="What a link of capacity 1 carries on a testbed.",
+            help="Testbed: bandwidth of a capacity-1 link.",
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = BedSettings.rate,
@@ -101,7 +94,7 @@ def run_verb(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="A testbed that exists, instead of one for this run.",
+            help="Testbed: use the one that `testbed up` made.",
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = None,
@@ -109,35 +102,37 @@ def run_verb(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="What the testbed is to be, where the file does not say.",
+            help="Testbed: its network, if the file has none.",
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = None,
     through: Annotated[
         str,
-        typer.Option(help=f"One of {', '.join(THROUGH)}.", rich_help_panel=TESTBED_PANEL),
+        typer.Option(
+            help=f"Testbed: ranks of {' or '.join(THROUGH)}.", rich_help_panel=TESTBED_PANEL
+        ),
     ] = BedSettings.through,
     native: Annotated[
         bool,
         typer.Option(
             "--native/--no-native",
-            help="Time the runtime's own all-to-all on the testbed, too.",
+            help="Testbed: also time the library's own all-to-all.",
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = True,
     weights: Annotated[
         str,
         typer.Option(
-            help=f"How routes get their shares, one of {', '.join(WEIGHTS)}: all at once, by whole "
-            "chunks, each flow held to its share of the rate, or phase after phase.",
+            help=f"Testbed: split a pair's bytes over its routes by {', '.join(WEIGHTS[:-1])} or "
+            f"{WEIGHTS[-1]}.",
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = BedSettings.weights,
     steering: Annotated[
         str,
         typer.Option(
-            help=f"How routes are kept on their paths, one of {', '.join(STEERING)}: by segments "
-            "that the sender writes, or by a route at every hop.",
+            help="Testbed: steer routes by "
+            f"{STEERING[0]} (SRv6 segments) or {STEERING[1]} (a route at every hop).",
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = BedSettings.steering,
@@ -145,8 +140,7 @@ def run_verb(
         str | None,
         typer.Option(
             metavar="A-B",
-            help="Cut the cable between two nodes while the file runs, solve for what is left, and "
-            "run that: how long it takes to be running again.",
+            help="Testbed: cut this cable during the run, solve again, and time the recovery.",
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = None,
@@ -155,24 +149,19 @@ def run_verb(
         typer.Option(
             "--job",
             metavar="FILE",
-            help="A further schedule for the same links that shares the testbed, again for more: "
-            "each alone, all at once, and by one joint schedule. With one size of --bytes.",
+            help="Testbed: a schedule to run at the same time; repeatable, with one size.",
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a schedule: start its ranks, check every byte, time it beside the runtime's own.
+    """Execute a schedule on ranks, check every byte, and time it beside the library's own.
 
-    A program, ours or of another tool, is verified first; then ranks carry out the instructions of
-    its file, on mpi, reference or a testbed. Ranks are processes of this machine; links are
-    emulated on a testbed only, where all is measured against the certified bound, and every link's
-    bytes against what the file says. Times are those of the slowest rank; algbw is the size of a
-    rank's buffer over the mean time, busbw (N-1)/N of that, which is the paper's throughput. Exit
-    code 4 if a byte is wrong, a rank dies, or the time is up.
-
-    Examples: alltoall run torus.schedule.json --on mpi --bytes 1K:1M;
-    alltoall run torus.schedule.json --on testbed --rate 20mbit --bytes 1M
+    Ranks are processes of this machine. Only a testbed emulates links: there the times stand
+    beside the certified bound, and the bytes of every link are checked. Files of other tools are
+    verified first. Times are those of the slowest rank; algbw is a rank's buffer over the mean
+    time, busbw (N-1)/N of that, the paper's throughput. Exit code 4 if a byte is wrong, a rank
+    dies, or the time is up.
     """
     report = run(
         file,

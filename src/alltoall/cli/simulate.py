@@ -24,8 +24,7 @@ def simulate_verb(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
-            help="A saved schedule, saved routes, or the messages of a schedule; with --job, a "
-            "joint one, or none.",
+            help="Saved schedule, routes or messages; optional with --job.",
             show_default=False,
         ),
     ] = None,
@@ -35,91 +34,84 @@ def simulate_verb(
         typer.Option(
             "--bytes",
             metavar="SIZE[:SIZE]",
-            help="Size of a shard, which is what one terminal sends to one other: such as 1M, or a "
-            "range that doubles, such as 1K:16M.",
+            help="Bytes per pair of terminals; 1K:16M doubles.",
         ),
     ] = "1M",
-    latency: Annotated[float, time_option("That a byte takes over a link, such as 2us.")] = 0.0,
-    overhead: Annotated[float, time_option("That a message costs its sender.")] = 0.0,
+    latency: Annotated[float, time_option("Latency of every link, such as 2us.")] = 0.0,
+    overhead: Annotated[
+        float, time_option("Time that sending a message takes, such as 1us.")
+    ] = 0.0,
     injection: Annotated[
         str | None,
-        typer.Option(
-            metavar="RATE", help="What a terminal can send, and receive, over all its links."
-        ),
+        typer.Option(metavar="RATE", help="Bandwidth of each terminal, in and out."),
     ] = None,
     start: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Lines of a node and the seconds at which it begins; else 0."
-        ),
+        typer.Option(metavar="FILE", help="Start times: lines `node seconds` (default: 0)."),
     ] = None,
     sync: Annotated[
         str,
-        typer.Option(
-            help=f"Of schedules, one of {', '.join(SYNCS)}: forward what has arrived, or a barrier "
-            "after every step."
-        ),
+        typer.Option(help=f"Schedules: {' or '.join(SYNCS)}, a barrier after each step."),
     ] = SYNCS[0],
     sharing: Annotated[
         str,
         typer.Option(
-            help=f"Of schedules, one of {', '.join(SHARINGS)}: links work on what is due first, or "
-            "all messages under way have a fair share, as with TCP."
+            help=f"Schedules: {' or '.join(SHARINGS)}. Links send messages in the order of the "
+            "steps, or share their bandwidth, as TCP does."
         ),
     ] = SHARINGS[0],
     weights: Annotated[
         str,
         typer.Option(
-            help=f"Of routes, one of {', '.join(WEIGHTS)}: every flow has the same share of a "
-            "link, or each route is paced at its weight."
+            help=f"Routes: {' or '.join(WEIGHTS)}. Flows share a link equally, or are paced by "
+            "the weights of their routes."
         ),
     ] = WEIGHTS[0],
-    flows: Annotated[int, typer.Option(metavar="K", help="Flows of each route at once.")] = 1,
+    flows: Annotated[
+        int, typer.Option(metavar="K", help="Routes: parallel flows of each route.")
+    ] = 1,
     chunk_bytes: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Of a message of a route; a flow sends one by one."),
+        typer.Option(metavar="SIZE", help="Routes: size of a message of a flow."),
     ] = None,
     phases: Annotated[
         int | None,
         typer.Option(
             metavar="K",
-            help="Phases of the routes, one after the other; 0 for as many as the loss allows.",
+            help="Routes: send in K phases; 0 for as many as fit the loss.",
         ),
     ] = None,
     phase_loss: Annotated[
-        float, typer.Option(metavar="LOSS", help="What phases may cost.")
+        float, typer.Option(metavar="LOSS", help="Throughput that phases may lose.")
     ] = RouteSettings.phase_loss,
     resolution: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Of the time of the fullest link: routes take up no more often what flows leave. "
-            "0 is exact; 0.001 above 5,000 routes if left out.",
+            help="Routes: time resolution as a share of the total; 0 is exact (default: 0.001 "
+            "above 5,000 routes, else 0).",
         ),
     ] = None,
     topology: Annotated[
         str | None,
-        typer.Option(metavar="SPEC", help="On which the ranks of lowered messages are."),
+        typer.Option(metavar="SPEC", help="Network of lowered messages."),
     ] = None,
     jobs: Annotated[
         list[str] | None,
         typer.Option(
             "--job",
             metavar="FILE[@TIME]",
-            help="Saved routes of one of several jobs that share the links uncoordinated, and when "
-            "it begins; may be repeated.",
+            help="Routes of a job that shares the links, and its start time; repeatable.",
         ),
     ] = None,
     background: Background = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict what a schedule or routes take on links of a given rate and latency.
+    """Predict the time of a schedule or routes on links of a given rate and latency.
 
     A schedule is simulated message by message (alpha-beta model), routes as a fluid in which each
-    flow has its max-min fair rate. What is simulated is verified first, and no time is below the
-    certified bound.
-
-    Example: alltoall simulate torus.schedule.json --link-bandwidth 25Gbps --latency 2us --bytes 1M
+    flow has its max-min fair rate. The file is verified first, and no time is below the certified
+    bound.
     """
     with progress() as report:
         found = simulate(

@@ -28,18 +28,14 @@ from alltoall.testbed.report import DEFAULT_RATE
 from alltoall.topologies.families import names_file
 from alltoall.topologies.given import topology_of
 
-Name = Annotated[str, typer.Option(metavar="NAME", help="Which fabric, if there are several.")]
+Name = Annotated[str, typer.Option(metavar="NAME", help="Name of the testbed.")]
 
 
 def fabric_verb() -> None:
-    """Make a fabric of network namespaces on this machine, with links of real limits.
+    """Emulate a network on this machine, with real link rates.
 
-    Every node is a namespace, every link a pair of virtual devices with a token bucket. Needs root
-    on Linux: exit code 5 without.
-
-    Examples: alltoall testbed up torus:3x3x3 --rate 20mbit;
-    mpiexec -n 27 alltoall testbed exec -- ./program;
-    alltoall testbed down
+    Every node is a network namespace, every link a pair of virtual devices with a token bucket.
+    Needs root on Linux: exit code 5 without.
     """
 
 
@@ -48,18 +44,18 @@ def up_verb(
         str,
         typer.Argument(
             metavar="SPEC",
-            help="A topology, or a file with one, such as a saved schedule.",
+            help="Topology, or a file with one, such as a schedule.",
             show_default=False,
         ),
     ],
     rate: Annotated[
         str,
-        typer.Option(metavar="RATE", help="What a link of capacity 1 carries, such as 20mbit."),
+        typer.Option(metavar="RATE", help="Bandwidth of a capacity-1 link, such as 20mbit."),
     ] = DEFAULT_RATE,
     name: Name = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> None:
-    """Make a fabric; do nothing if the same one exists.
+    """Make a testbed; do nothing if the same one exists.
 
     Example: alltoall testbed up torus:3x3x3 --rate 20mbit
     """
@@ -70,11 +66,11 @@ def up_verb(
 
 def status_verb(
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which fabric; all if left out.")
+        str | None, typer.Option(metavar="NAME", help="Name of the testbed (default: all).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show all fabrics: what they are, what is cut, and what has crossed their links.
+    """Show the network, cut cables and bytes sent of every testbed.
 
     Example: alltoall testbed status --json
     """
@@ -88,13 +84,13 @@ def cut_verb(
     cable: Annotated[
         str,
         typer.Argument(
-            metavar="A-B", help="Two nodes that a cable joins, such as 0-1.", show_default=False
+            metavar="A-B", help="Cable between two nodes, such as 0-1.", show_default=False
         ),
     ],
     name: Name = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> None:
-    """Stop what crosses a cable, in both directions.
+    """Cut a cable, in both directions.
 
     Example: alltoall testbed cut 0-1
     """
@@ -105,7 +101,7 @@ def cut_verb(
 
 
 def mend_verb(name: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
-    """Undo all cuts of a fabric.
+    """Mend all cut cables.
 
     Example: alltoall testbed mend
     """
@@ -114,7 +110,7 @@ def mend_verb(name: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
 
 
 def down_verb(name: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
-    """Remove a fabric, whatever is left of it, and end what runs in it.
+    """Remove a testbed, and end the processes in it.
 
     Example: alltoall testbed down
     """
@@ -125,15 +121,15 @@ def down_verb(name: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
 def exec_verb(
     command: Annotated[
         list[str],
-        typer.Argument(metavar="-- COMMAND...", help="What to run.", show_default=False),
+        typer.Argument(metavar="-- COMMAND...", help="Command to run.", show_default=False),
     ],
     node: Annotated[
         str | None,
-        typer.Option(metavar="NODE", help="Where, if MPI does not say which rank this is."),
+        typer.Option(metavar="NODE", help="Node (default: that of this MPI rank)."),
     ] = None,
     name: Name = DEFAULT_NAME,
 ) -> None:
-    """Run a command on a node, or each rank of MPI on its own.
+    """Run a command on a node, or each MPI rank on its own node.
 
     Example: mpiexec -n 27 alltoall testbed exec -- ./program
     """
@@ -189,7 +185,7 @@ def _lines(found: dict[str, Any]) -> dict[str, str]:
         return {found["name"]: gone}
     fabrics = found["fabrics"] if "fabrics" in found else [found["fabric"]]
     if not fabrics:
-        return {"": "no fabric; make one by alltoall testbed up SPEC"}
+        return {"": "no testbed; make one by alltoall testbed up SPEC"}
     return {each["name"]: _line(each) for each in fabrics}
 
 

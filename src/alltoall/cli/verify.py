@@ -13,46 +13,43 @@ from alltoall.verification import verify
 
 
 def verify_verb(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The artefact.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File to check.", show_default=False)
+    ],
     topology: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="For lowered files: check that they keep to the links of this topology, and hold "
-            "their time against the certified bound.",
+            help="Lowered files: check them on this network, against its bound.",
         ),
     ] = None,
     rank_map: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --topology: a line `node rank` for every terminal, if a program was lowered "
-            "with one.",
+            help="Lines `node rank`, if the file was lowered with them.",
         ),
     ] = None,
     demand: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="For routes and schedules: predict their time under this demand, and hold it "
-            "against the certified bound of the demand. For lowered routes: the demand that they "
-            "are for.",
+            help="Predict the time of routes or a schedule under this demand, against its bound. "
+            "Lowered routes: their own demand.",
         ),
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = TOLERANCE,
     as_json: AsJson = False,
 ) -> None:
-    """Check an artefact without trusting what made it.
+    """Check a file without trusting what made it.
 
     A flow must conserve, fit the capacities, meet the demand, and its certificate must prove its
     bound; a schedule must deliver every chunk and send none before it is there; routes must be
     paths, carry the demand and not deadlock; a lowered program (MSCCL XML, MSCCL++ plan, oneCCL
-    XML, ours or not) is executed on real bytes; lowered routes (table, ompi, srv6) are read back
-    into routes; a topology must be sound. With a demand, routes and schedules are also judged as
-    templates: each pair's amount is spread over its routes or chunks. Exit code 4
-    and the list of violations otherwise.
-
-    Example: alltoall verify alltoall.xml --topology torus:3x3x3
+    XML, ours or not) is executed on real bytes; lowered routes (table, ompi, opensm, srv6) are read
+    back into routes; a topology must be sound. With a demand, routes and schedules are also judged
+    as templates: each pair's amount is spread over its routes or chunks. Exit code 4 and the list
+    of violations otherwise.
     """
     report = verify(file, topology=topology, rank_map=rank_map, demand=demand, tolerance=tolerance)
     show(report.summary(), as_json, {"valid": report.kind, **lines_of(report.facts)})

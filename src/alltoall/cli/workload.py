@@ -13,7 +13,7 @@ from alltoall.workloads.ranks import Turns
 from alltoall.workloads.reports import FftReport, MoeReport, MoeRow
 
 NOT_EMULATED = "ranks share this machine, and no link is emulated: this times software"
-"""What is said above every table, for the times invite to wrong conclusions."""
+"""Caveat printed above timing tables."""
 
 CHECKED = {"fftn": "equal to numpy's fftn", "sums": "random sums over all points are right"}
 """How a transform was checked, in words."""
@@ -26,41 +26,39 @@ ScheduleFile = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="A saved schedule, or its messages, with one rank per terminal; or the SPEC of a "
-        "topology, for which one is made.",
+        help="Saved schedule or messages, or a SPEC to schedule.",
     ),
 ]
 RanksAsked = Annotated[
     int | None,
-    typer.Option(metavar="N", help="As many as the schedule has; needed without a schedule."),
+    typer.Option(metavar="N", help="Number of ranks; needed without --schedule."),
 ]
 MpiAsked = Annotated[
-    str | None, typer.Option(metavar="MPI", help="mpich, openmpi, or the path of an mpiexec.")
+    str | None, typer.Option(metavar="MPI", help="mpich, openmpi, or path of an mpiexec.")
 ]
-Iterations = Annotated[int, typer.Option(metavar="K", help="Timed repetitions of each way.")]
-Warmup = Annotated[int, typer.Option(metavar="W", help="Repetitions before those.")]
+Iterations = Annotated[int, typer.Option(metavar="K", help="Timed iterations.")]
+Warmup = Annotated[int, typer.Option(metavar="W", help="Untimed iterations first.")]
 Rate = Annotated[
     str | None,
     typer.Option(
         metavar="RATE",
-        help="Run on a testbed of the schedule's topology, made for this, where a link of capacity "
-        "1 carries so much, such as 20mbit.",
+        help="Emulate links, a capacity-1 link of this bandwidth.",
     ),
 ]
-OnFabric = Annotated[str | None, typer.Option(metavar="NAME", help="Run on a testbed that exists.")]
+OnFabric = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Run on the testbed that `testbed up` made.")
+]
 RoutesFiles = Annotated[
     list[str] | None,
-    typer.Option(metavar="FILE", help="Saved routes: a further way on a testbed; may be repeated."),
+    typer.Option(metavar="FILE", help="Also time these routes on the testbed; repeatable."),
 ]
-Timeout = Annotated[float, time_option("End all ranks then.")]
+Timeout = Annotated[float, time_option("End all ranks after this time.")]
 
 
 def workload_verb() -> None:
-    """Run a program that an all-to-all decides, by a schedule and by the library's own.
+    """Benchmark a real workload: schedule against library.
 
     Each checks its own answer; exit code 4 if that is wrong, a rank dies, or the time is up.
-
-    Example: alltoall workload fft3d --grid 64 --schedule hypercube:3
     """
 
 
@@ -69,7 +67,7 @@ def fft3d_verb(
         str,
         typer.Option(
             metavar="SIDE|AxBxC",
-            help="Points along the sides: those of a cube, or of three sides.",
+            help="Grid points of each side: 64, or 64x48x32.",
             show_default=False,
         ),
     ],
@@ -78,18 +76,18 @@ def fft3d_verb(
     mpi: MpiAsked = None,
     iterations: Iterations = Turns.iterations,
     warmup: Warmup = Turns.warmup,
-    seed: Annotated[int, typer.Option(metavar="S", help="Of the numbers in the grid.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the grid's numbers.")] = 0,
     timeout: Timeout = 600.0,
     rate: Rate = None,
     fabric: OnFabric = None,
     routes: RoutesFiles = None,
     as_json: AsJson = False,
 ) -> None:
-    """Transform a 3D grid that is spread over ranks of MPI.
+    """Time a distributed 3D FFT over MPI ranks.
 
-    Each rank has a slab of planes, as many as others or one more: 2D transforms and packing, the
-    all-to-all, and 1D transforms are timed apart, each by its slowest rank, as medians. The result
-    is compared with numpy's fftn up to 2 million points, and by random sums over all points above.
+    Each rank has a slab of planes. 2D FFT and packing, all-to-all, and 1D FFT are timed separately:
+    medians of the slowest rank. Results up to 2 million points are compared with numpy's fftn,
+    larger ones by random sums over all points.
 
     Example: alltoall workload fft3d --grid 216 --schedule torus.schedule.json
     """
@@ -112,26 +110,22 @@ def fft3d_verb(
 
 
 def moe_verb(
-    tokens: Annotated[int, typer.Option(metavar="T", help="Tokens of every rank.")] = 1024,
+    tokens: Annotated[int, typer.Option(metavar="T", help="Tokens per rank.")] = 1024,
     hidden: Annotated[
-        int, typer.Option(metavar="H", help="Numbers of a token, of four bytes each.")
+        int, typer.Option(metavar="H", help="Hidden size: 4-byte numbers per token.")
     ] = 256,
-    experts_per_rank: Annotated[int, typer.Option(metavar="E", help="Experts of each rank.")] = 2,
-    top_k: Annotated[int, typer.Option(metavar="K", help="Experts of each token.")] = 2,
+    experts_per_rank: Annotated[int, typer.Option(metavar="E", help="Experts per rank.")] = 2,
+    top_k: Annotated[int, typer.Option(metavar="K", help="Experts per token.")] = 2,
     skew: Annotated[
         float,
-        typer.Option(
-            metavar="SIGMA", help="Of the lognormal popularity of experts; 0 makes all alike."
-        ),
+        typer.Option(metavar="SIGMA", help="Lognormal skew of the experts' popularity; 0: even."),
     ] = 1.0,
-    seed: Annotated[int, typer.Option(metavar="S", help="Of tokens, router and experts.")] = 0,
-    on: Annotated[str, typer.Option(help=f"One of {', '.join(RUNTIMES)}.")] = "mpi",
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of tokens, router and experts.")] = 0,
+    on: Annotated[str, typer.Option(help=f"{' or '.join(RUNTIMES)}.")] = "mpi",
     schedule: ScheduleFile = None,
     resolve: Annotated[
         bool,
-        typer.Option(
-            "--resolve", help="Also solve for the very counts, on the topology of the schedule."
-        ),
+        typer.Option("--resolve", help="Also time schedules for the actual counts."),
     ] = False,
     ranks: RanksAsked = None,
     mpi: MpiAsked = None,
@@ -143,11 +137,11 @@ def moe_verb(
     routes: RoutesFiles = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send tokens to their experts and back: a layer of a mixture of experts.
+    """Time a mixture-of-experts layer: dispatch, experts, combine.
 
-    A seeded router of a given skew decides how much ranks send each other. The ways: the runtime's
-    own uneven all-to-all, the schedule as a template for any counts, and with --resolve schedules
-    for the very counts. Every rank compares its result with what it computes alone, to the bit.
+    A seeded router of a given skew decides how much ranks send each other. The library's own uneven
+    all-to-all is timed against the schedule as a template, and with --resolve against schedules for
+    the actual counts. Every rank compares its result, to the bit, with one computed alone.
 
     Example: alltoall workload moe --tokens 4096 --skew 0.8 --schedule hypercube:3 --resolve
     """

@@ -23,8 +23,8 @@ def wrap_verb(
         list[str],
         typer.Argument(
             metavar="FILE... -- COMMAND...",
-            help="Saved schedules, or their messages, and the command that starts the program, "
-            "such as mpiexec -n 8 ./program. FILE@64K is used for shards of 64 KiB and above.",
+            help="Schedules or messages (FILE@64K: for shards of 64 KiB and above), then the "
+            "command that starts the program.",
             show_default=False,
         ),
     ],
@@ -32,50 +32,45 @@ def wrap_verb(
         str,
         typer.Option(
             metavar="SIZE",
-            help="Leave shards, which are what one rank sends to one other, to the MPI library if "
-            "they are smaller than this.",
+            help="Leave smaller shards to the MPI library.",
         ),
     ] = "0",
     rank_map: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Lines of a node and the rank in MPI_COMM_WORLD that runs there; else rank r is "
-            "the terminal r.",
+            help="Lines `node rank` (default: ranks in the order of nodes).",
         ),
     ] = None,
     mpicc: Annotated[
         str | None,
         typer.Option(
             metavar="MPICC",
-            help="The compiler of the program's MPI; else the one beside the launcher, or on the "
-            "PATH.",
+            help="The program's MPI compiler (default: beside the launcher).",
         ),
     ] = None,
     report: Annotated[
         bool,
         typer.Option(
             "--report",
-            help="When the program ends, print how many all-to-alls used a schedule, even all.",
+            help="Always print how many all-to-alls used a schedule.",
         ),
     ] = False,
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", help="Print no line about all-to-alls that used no schedule."),
+        typer.Option("--quiet", help="Never print it."),
     ] = False,
     export: Annotated[
         bool,
-        typer.Option("--export", help="Print what to set in a batch script, and run nothing."),
+        typer.Option("--export", help="Print the variables for a job script; run nothing."),
     ] = False,
 ) -> None:
-    """Run an MPI program that nobody changed with its all-to-alls by schedules.
+    """Run an unmodified MPI program with your schedules.
 
-    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall of communicators with as many ranks as a schedule
-    has use it; anything else falls through to the MPI library, and one line at the end says what,
-    how often and why. A small C library is built for that with the program's mpicc, once. The exit
-    code is that of the command.
-
-    Example: alltoall wrap torus.schedule.json -- mpiexec -n 27 ./program
+    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall use the schedule whose number of ranks fits the
+    communicator; anything else falls through to the MPI library, and one line at the end says how
+    often and why. The first call builds a small C library with the program's mpicc. The exit code
+    is that of the command.
     """
     files, command = _parted(words, context.obj, export)
     variables = wrap(

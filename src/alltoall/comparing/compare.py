@@ -39,7 +39,7 @@ from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.text import read_text, write_text
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import ProgressMessage
+from alltoall.ir.words import ProgressMessage, kind_in_words
 from alltoall.loading import load
 from alltoall.lp.settings import never, silent
 from alltoall.reports.runs import Run, is_run, run_of
@@ -257,7 +257,7 @@ def _opened(each: Any, over: Mapping[str, Any]) -> Any:
     found = load(path)
     if not isinstance(found, Answer | Topology | Problem):
         raise UsageError(
-            f"{path}: a {type(found).__name__}; expected a network, a flow, routes, a schedule, or "
+            f"{path}: {kind_in_words(found)}; expected a network, a flow, routes, a schedule, or "
             "the JSON of `alltoall run`"
         )
     return found

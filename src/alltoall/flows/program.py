@@ -76,7 +76,7 @@ class FlowProgram:
                 f"{self.graph.links:,} links, which need about "
                 f"{self.variables * FLOW_BYTES / 2**30:.1f} GiB; expected at most {MOST_FLOWS:,} "
                 "flows here. Use a smaller topology, one so symmetric that few sources stand for "
-                "all, or the memory of several machines (--mpi)"
+                "all, or the memory of several machines (mpiexec -n N alltoall solve)"
             )
 
     def volumes_of(self, paths: Paths, size: Floats) -> Floats:

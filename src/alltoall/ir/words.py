@@ -1,5 +1,6 @@
 """Text for people: names on one line, short numbers and lists, progress messages."""
 
+import re
 from collections.abc import Iterable
 from math import log
 from typing import Self
@@ -110,3 +111,11 @@ class ProgressMessage(str):
         news.gap = gap
         news.share = 1.0 if gap <= aim else max(0.0, min(1.0, log(gap) / log(aim)))
         return news
+
+
+def kind_in_words(found: object) -> str:
+    """Return what a value is, for messages: routes, a flow, an execution plan."""
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(found).__name__).lower()
+    if kind.endswith("s"):
+        return kind
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"

@@ -15,6 +15,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
+from alltoall.ir.words import kind_in_words
 from alltoall.loading import load
 from alltoall.reports.content import Entry, content_of, facts_of
 from alltoall.reports.page import Report, page_of
@@ -85,7 +86,7 @@ def _entry(subject: Subject, index: int) -> Entry:
         found = found.topology
     if not isinstance(found, Flow | Routes | Schedule | Topology):
         raise UsageError(
-            f"{path}: a {type(found).__name__}; expected a flow, routes, a schedule, a topology, "
+            f"{path}: {kind_in_words(found)}; expected a flow, routes, a schedule, a topology, "
             "or the JSON of `alltoall run` or `simulate`"
         )
     return Entry(str(path), found, str(path), _spec(found))

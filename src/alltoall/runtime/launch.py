@@ -117,6 +117,8 @@ def require_runnable(work: RankWork, on: str, ranks: int | None, settings: RunSe
             f"{work.name}: the instructions of a program on {on}, by {settings.sync}; expected mpi "
             "or reference, and dataflow: a program has no steps. Lower the schedule to messages"
         )
+    if settings.sync == "step" and on != "mpi":
+        raise UsageError(f"sync 'step' on {on!r}; expected mpi, whose ranks have a barrier")
     if ranks is not None and ranks != found:
         raise UsageError(
             f"{work.name}: a schedule for {found} ranks, one per terminal, and {ranks} were asked "

@@ -16,6 +16,7 @@ from alltoall.ir.files.text import decode, read_bytes, require_size
 from alltoall.ir.messages import Messages, RankMessages
 from alltoall.ir.program import Program
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.words import kind_in_words
 from alltoall.lowering import MAX_LOWERED_BYTES, kind_of, parse_lowered
 
 COMPILER = "alltoall.lowering.programs.messages"
@@ -101,9 +102,9 @@ def rank_work(name: str, found: object, file: bytes | None = None) -> RankWork:
         return RankWork(name, all_parts(found))
     if not isinstance(found, Messages | Program | ExecutionPlan):
         kind = getattr(found, "kind", None)
-        what = type(found).__name__ if kind is None else f"a file of the target {kind}"
+        what = kind_in_words(found) if kind is None else f"a file of the target {kind}"
         raise UsageError(
-            f"{name}: {what} does not say which bytes ranks move; expected a "
+            f"{name}: ranks cannot run {what}; expected a "
             "schedule, its messages, MSCCL XML, an MSCCL++ plan or oneCCL-style XML"
         )
     return RankWork(name, found, None if isinstance(found, Messages) else file)

@@ -116,6 +116,17 @@ def run(
         if jobs:
             return share_testbed([subject, *jobs], settings, asked)
         return run_on_testbed(subject, settings, asked)
+    _refuse_testbed_options(
+        on,
+        rate=rate,
+        fabric=fabric,
+        topology=topology,
+        through=through,
+        native=native,
+        weights=weights,
+        steering=steering,
+        cut=cut,
+    )
     if isinstance(subject, Schedule | Routes):
         work = rank_work(f"{type(subject).__name__} of {subject.problem.topology.name}", subject)
     else:
@@ -168,6 +179,18 @@ def wrap(
         report=report,
         quiet=quiet,
     )
+
+
+def _refuse_testbed_options(on: str, **given: object) -> None:
+    """Raise if an option that only a testbed has would change nothing."""
+    usual = BedSettings()
+    idle = [name for name, value in given.items() if value != getattr(usual, name)]
+    if idle and on in RUNTIMES:
+        names = ", ".join("no_native" if each == "native" else each for each in idle)
+        raise UsageError(
+            f"{names.replace('_', '-')} on {on!r}, which emulates no links; leave it out, or run "
+            "on the testbed (--on testbed)"
+        )
 
 
 def _sizes(sizes: str | int | Sequence[int]) -> tuple[int, ...]:

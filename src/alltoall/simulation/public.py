@@ -22,6 +22,7 @@ from alltoall.ir.quantities import bytes_per_second, parse_seconds, parse_size, 
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
+from alltoall.ir.words import kind_in_words
 from alltoall.loading import load
 from alltoall.lp.settings import silent
 from alltoall.routes.phases import split_phases
@@ -196,7 +197,7 @@ def job_of(given: Routes | str | PathLike[str]) -> JobPart:
     routes = load(path)
     if not isinstance(routes, Routes):
         raise UsageError(
-            f"{path}: a {type(routes).__name__} as one of several jobs; expected saved routes, "
+            f"{path}: {kind_in_words(routes)} as one of several jobs; expected saved routes, "
             "whose flows can share links"
         )
     return JobPart(path, routes, begins)
@@ -242,7 +243,7 @@ def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
     found = load(subject) if isinstance(subject, str | PathLike) else subject
     if not isinstance(found, Schedule | Routes | Messages):
         raise UsageError(
-            f"a {type(found).__name__} cannot be simulated; expected a saved schedule, saved "
+            f"{kind_in_words(found)} cannot be simulated; expected a saved schedule, saved "
             "routes, or the messages of a schedule (lower --to messages)"
         )
     return found

@@ -18,6 +18,7 @@ from alltoall.ir.messages import Messages
 from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.words import kind_in_words
 from alltoall.loading import load
 from alltoall.lp.settings import silent
 from alltoall.runtime.mpiexec import Mpi, find_mpi
@@ -264,7 +265,7 @@ def _called(routes: Routes | str | PathLike[str], index: int) -> str:
 def _routes(given: Routes | str | PathLike[str]) -> Routes:
     found = given if isinstance(given, Routes) else load(Path(given))
     if not isinstance(found, Routes):
-        raise UsageError(f"{given}: a {type(found).__name__}; expected saved routes")
+        raise UsageError(f"{given}: {kind_in_words(found)}; expected saved routes")
     return found
 
 
@@ -349,7 +350,7 @@ def _opened(given: Scheduled, progress: Callable[[str], None]) -> Schedule | Mes
     found = load(Path(given))
     if not isinstance(found, Schedule | Messages):
         raise UsageError(
-            f"{given}: a {type(found).__name__}; expected a schedule, or the messages that it was "
+            f"{given}: {kind_in_words(found)}; expected a schedule, or the messages that it was "
             "lowered to"
         )
     return found

@@ -79,8 +79,8 @@ def find_ports(
     ends = f"from {dotted(int(source[first]))} to {dotted(int(destination[first]))}"
     raise InputError(
         f"no source port {FIRST_PORT}..{LAST_PORT} makes the hash {name} pick route "
-        f"{wanted[first]} of {routes[first]} {ends}; lower with another --hash, or route again "
-        f"with --max-routes {max(1, int(routes[first]) // 2)}"
+        f"{wanted[first]} of {routes[first]} {ends}; lower with another hash "
+        f"(--to ompi:hash=NAME), or route again with --max-routes {max(1, int(routes[first]) // 2)}"
     )
 
 
