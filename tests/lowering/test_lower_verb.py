@@ -10,9 +10,9 @@ from lowering_cases import schedule_named
 from typer.testing import CliRunner
 
 import alltoall
+from alltoall import grammar
 from alltoall.cli.lower import lower_verb
 from alltoall.errors import FormatError, LimitError, UsageError, VerificationError
-from alltoall.grammar import TARGETS as KEYS
 from alltoall.ir.files.json.schedule import schedule_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
@@ -50,7 +50,7 @@ def call(*words: object) -> str:
 def test_lower_writes_a_checked_file(saved: Path, tmp_path: Path, target: str) -> None:
     """The file is written, is correct, and the summary says what it is."""
     output = tmp_path / "out"
-    asked = f"{target}:channels=2" if "channels" in KEYS[target].keys else target
+    asked = f"{target}:channels=2" if "channels" in grammar.TARGETS[target].keys else target
     summary = json.loads(call(saved, "--to", asked, "-o", output, "--json"))
     assert summary["format"] == target
     # Messages and what is only written have no channels.
