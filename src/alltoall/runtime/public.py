@@ -53,43 +53,38 @@ def run(
     cut: str | None = None,
     jobs: Sequence[Schedule | str | PathLike[str]] | None = None,
 ) -> Report | BedReport | SharedReport:
-    """Run a schedule on this machine; return a row of times for each size, all bytes checked.
+    """Execute a schedule on ranks, check every byte, and time it.
 
-    A program or plan, ours or another's, is verified first; then ranks carry out the instructions
-    of its file, thread block by thread block. Ranks are processes; links are emulated on
-    `"testbed"` only, by network namespaces, for which one has to be root on Linux. Times are those
-    of the slowest rank, beside those of the runtime's own all-to-all. A wrong byte, a rank that
-    dies, a link that others crossed than should have, or a time that is up is a
+    A program or plan, ours or another's, is verified first, then ranks carry out its instructions.
+    Ranks are processes on this machine. Only `"testbed"` emulates links, by network namespaces,
+    which need root on Linux. Times are those of the slowest rank, beside the runtime's own
+    all-to-all. A wrong byte, a dead rank, a link that carried unexpected bytes or a timeout is a
     `VerificationError`.
 
     Args:
-        subject: a `Schedule`, or the path of one, or of the messages that it was lowered to, or of
-            MSCCL XML, an MSCCL++ plan or oneCCL-style XML; on a testbed also routes, or what they
-            were lowered to.
+        subject: a `Schedule`, or the path of one, of its messages, of MSCCL XML, an MSCCL++ plan or
+            oneCCL-style XML; on a testbed also routes or their lowered form.
         on: `"reference"` (one process, no MPI needed), `"mpi"`, `"torch"` or `"testbed"`.
-        sizes: bytes of a shard, which is what one rank sends to one other: a number, several, or a
-            text such as `"64K"`, or `"1K:16M"` by doubling. With an uneven demand a pair has as
-            many bytes as its demand times that, to the nearest.
-        ranks: as many as the schedule has terminals; anything else is refused.
+        sizes: bytes of a shard: a number, several, `"64K"`, or `"1K:16M"` by doubling. Uneven
+            demands multiply them.
+        ranks: the terminals of the schedule; anything else is refused.
         iterations: timed repetitions; 20, on a testbed 5.
         warmup: repetitions before those; 3, on a testbed 1.
-        sync: `"dataflow"` forwards what has arrived, `"step"` has a barrier after every step (MPI).
+        sync: `"dataflow"` forwards on arrival, `"step"` has a barrier after every step (MPI).
         mpi: `"mpich"`, `"openmpi"`, or the path of an mpiexec.
         timeout: seconds after which all ranks are ended.
-        rate: what a link of capacity 1 carries on a testbed that is made for this run.
-        fabric: the name of a testbed that exists, to be used instead.
-        topology: what a testbed is to be where the file does not say.
-        through: whose ranks run on a testbed, those of `"mpi"` or `"torch"`.
-        native: whether the runtime's own all-to-all is timed on the testbed, too.
-        weights: how routes on a testbed get their shares: `"weights"`, all at once, `"chunks"`,
-            `"paced"`, each flow held to its share of the rate, or `"phases"`.
-        steering: how a testbed keeps them on their paths: `"plain"`, a route at every hop, or
-            `"encap"`, segments that the sender writes.
-        cut: two nodes of the testbed, such as `"0-1"`: the cable between them is cut while the file
-            runs; then what is left is solved and run, and the report says how long all that took.
-        jobs: further schedules for the same links, or their paths, that share the testbed with the
-            first: the report has the time of each alone, of all at once, and of one schedule for
-            the sum of their demands. There is one size then.
+        rate: bandwidth of a capacity-1 link of a testbed made for this run.
+        fabric: the name of an existing testbed to use.
+        topology: the network of a testbed, where the file does not say.
+        through: the runtime on a testbed, `"mpi"` or `"torch"`.
+        native: also time the runtime's own all-to-all on the testbed.
+        weights: how routes share a testbed: `"weights"` at once, `"chunks"`, `"paced"` at their
+            share of the rate, or `"phases"`.
+        steering: how a testbed steers routes: `"plain"`, a route per hop, or `"encap"`, segments.
+        cut: two nodes, such as `"0-1"`: cut their cable during the run, then solve and run the
+            rest; the report says how long that took.
+        jobs: further schedules that share the testbed: the report has each alone, all at once, and
+            one schedule for all. One size only.
 
     >>> import alltoall
     >>> report = alltoall.run(alltoall.schedule("ring:4"), sizes=[1000, 4000], iterations=2)
@@ -148,21 +143,20 @@ def wrap(
 ) -> dict[str, str]:
     """Return the environment in which an unmodified MPI program uses schedules.
 
-    A process that is started with these variables has its MPI_Alltoall, MPI_Alltoallv and
-    MPI_Ialltoall, in C and in Fortran, carried out by the schedule that has as many ranks as their
-    communicator; anything else falls through to the MPI library, and a line at the end of the
-    program says what, how often and why. A small C library is built with
-    the program's own mpicc, once, and kept in the user's cache.
+    With these variables, MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall, in C and Fortran, use the
+    schedule with as many ranks as their communicator. Anything else falls through to the MPI
+    library, and a line at the end says what, how often and why. A small C library is built once
+    with the program's mpicc and kept in the user's cache.
 
     Args:
-        files: schedules, or the paths of them or of the messages that they were lowered to;
-            `"PATH@64K"` is used for shards of 64 KiB and above.
-        min_bytes: shards that are smaller are left to the library.
-        rank_map: the path of lines of a node and the rank in MPI_COMM_WORLD that runs there; else
-            rank r is terminal r, or, in a communicator smaller than the world, its own rank r.
+        files: schedules, their paths, or those of their messages; `"PATH@64K"` serves shards of
+            64 KiB and above.
+        min_bytes: leave smaller shards to the library.
+        rank_map: a file of lines `node rank`, ranks of MPI_COMM_WORLD; by default rank r is
+            terminal r, in a smaller communicator its own rank r.
         mpicc: the compiler of the program's MPI.
-        launcher: the command beside which it is looked for otherwise, before the PATH.
-        report: print that line also if every all-to-all used a schedule, with bytes and seconds.
+        launcher: the command beside which mpicc is looked for, before the PATH.
+        report: print the line even if every all-to-all used a schedule, with bytes and seconds.
         quiet: never print it.
 
     >>> import alltoall

@@ -80,43 +80,38 @@ def simulate(
     background: GivenBackground = None,
     progress: Callable[[str], None] = silent,
 ) -> Simulation:
-    """Predict what a schedule or routes take on a fabric; return a row for each size.
+    """Predict the time of a schedule or routes, a row for each size.
 
-    What is simulated is verified first. Schedules, and the messages that they were lowered to, go
-    by the alpha-beta model: terminals store and forward messages, and links carry them in the order
-    of their steps. Routes are a fluid: each flow has its max-min fair rate at every moment. No time
-    is below `bound_seconds`, which is certified for any all-to-all on this topology.
+    The subject is verified first. Schedules and their messages follow the alpha-beta model:
+    terminals store and forward messages, and links carry them in the order of their steps. Routes
+    are a fluid: each flow has its max-min fair rate at every moment. No time is below the certified
+    `bound_seconds`.
 
     Args:
-        subject: a `Schedule` or `Routes`, or the path of either, or of the messages of a schedule;
-            it may be left out where there are jobs.
-        link_bandwidth: what a link of capacity 1 carries, as a text such as `"25Gbps"` or in bytes
-            per second; what the topology's file says if left out.
-        sizes: bytes of a shard, which is what one terminal sends to one other: a number, several,
-            or a text such as `"64K"`, or `"1K:16M"` by doubling.
-        latency: how long a byte takes over a link, besides its rate: a text such as `"2us"`, or
-            seconds.
-        overhead: how long a message keeps its sender, likewise.
-        injection: what a terminal can send, and receive, over all its links.
-        start: seconds at which each terminal begins, or a file of lines of a node and its seconds.
-        sync: of schedules: `"dataflow"` forwards what has arrived, `"step"` has a barrier after
-            every step.
-        sharing: of schedules: with `"due"` links work on what is due first, with `"fair"` all
-            messages under way have their max-min fair share, as TCP and NICs divide them.
-        weights: of routes: `"equal"` lets every flow have the same share of a link, `"share"` paces
-            each route at its weight.
-        flows: of routes: so many flows of each at once.
-        chunk_bytes: of routes: the size of a message; a flow sends one after the other.
-        phases: of routes: begin a phase when the one before is in; 0 for as many phases as
-            `phase_loss` allows.
-        phase_loss: what splitting into phases may cost.
-        resolution: of routes: what flows leave is taken up no more often than this share of the
-            time of the fullest link; 0 is exact. Exact up to 5,000 routes if left out, 0.001 above.
-        topology: on which the ranks of lowered messages are, which do not say it.
-        jobs: routes of several jobs, or their paths, `"FILE@0.5"` for one that begins after half a
-            second: they share the links uncoordinated, each by its own routes. The subject, if
-            there is one, then is a joint schedule or joint routes, of the sum of their demands.
-        background: what others use of the links, taken away from them, as for `solve`.
+        subject: a `Schedule` or `Routes`, the path of either, or of the messages of a schedule; it
+            may be left out where there are jobs.
+        link_bandwidth: bandwidth of a capacity-1 link, `"25Gbps"` or bytes per second (default:
+            from the file).
+        sizes: bytes of a shard: a number, several, `"64K"`, or `"1K:16M"` by doubling.
+        latency: per-link latency, `"2us"` or seconds.
+        overhead: time that a message keeps its sender, likewise.
+        injection: rate at which a terminal can send, and receive, over all its links.
+        start: seconds at which each terminal begins, or a file of lines `node seconds`.
+        sync: of schedules: `"dataflow"` forwards on arrival, `"step"` has a barrier per step.
+        sharing: of schedules: `"due"` serves the earliest step first, `"fair"` divides links
+            max-min fairly, as TCP does.
+        weights: of routes: `"equal"` shares links equally, `"share"` paces routes at their weight.
+        flows: of routes: parallel flows of each.
+        chunk_bytes: of routes: message size; a flow sends one after the other.
+        phases: of routes: begin each phase after the one before; 0 for as many as `phase_loss`
+            allows.
+        phase_loss: the share that phases may lose.
+        resolution: of routes: how often freed bandwidth is redistributed, as a share of the time of
+            the fullest link; 0 is exact. By default exact up to 5,000 routes, then 0.001.
+        topology: the network of lowered messages, which do not say it.
+        jobs: routes of several jobs, or their paths, which share the links uncoordinated;
+            `"FILE@0.5"` begins after half a second. A subject is then the joint schedule or routes.
+        background: traffic to subtract from the links, as for `solve`.
         progress: called with a line now and then.
 
     >>> import alltoall
