@@ -161,7 +161,6 @@ def test_the_table_of_one_process() -> None:
     [
         (["--ranks", "7"], "a schedule for 8 ranks"),
         (["--on", "nccl"], "no runtime 'nccl'; expected one of reference, mpi, torch, testbed"),
-        (["--on", "reference", "--rate", "10mbit"], "options of a testbed with 'reference'"),
         (["--sync", "never"], "sync 'never'"),
         (["--sync", "step"], "sync 'step' on 'reference'; expected mpi"),
         (["--rate", "10mbit"], "rate on 'reference', which emulates no links"),

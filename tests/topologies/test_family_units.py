@@ -67,7 +67,7 @@ def test_a_family_says_its_unit_in_topology_and_help(name: str) -> None:
 def test_a_throughput_without_an_option(spec: str, expected: float, run: Run) -> None:
     """In numbers and in words."""
     assert run("solve", spec, "--json").json["throughput_GBps"] == pytest.approx(expected)
-    assert f"{expected:.3f} GB/s per node" in run("solve", spec).out
+    assert f"{expected:.3g} GB/s per node" in run("solve", spec).out
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -105,23 +105,11 @@ def run(
     if jobs and on != TESTBED:
         raise UsageError(f"jobs that share the links of {on!r}, which has none; expected a testbed")
     asked = BedSettings(rate, fabric, topology, through, native, weights, steering, cut)
-    if on in RUNTIMES and asked != BedSettings():
-        raise UsageError(f"options of a testbed with {on!r}, which has no links; leave them out")
     if on == TESTBED:
         if jobs:
             return share_testbed([subject, *jobs], settings, asked)
         return run_on_testbed(subject, settings, asked)
-    _refuse_testbed_options(
-        on,
-        rate=rate,
-        fabric=fabric,
-        topology=topology,
-        through=through,
-        native=native,
-        weights=weights,
-        steering=steering,
-        cut=cut,
-    )
+    _refuse_testbed_options(on, asked)
     if isinstance(subject, Schedule | Routes):
         work = rank_work(f"{type(subject).__name__} of {subject.problem.topology.name}", subject)
     else:
@@ -175,10 +163,10 @@ def wrap(
     )
 
 
-def _refuse_testbed_options(on: str, **given: object) -> None:
+def _refuse_testbed_options(on: str, asked: BedSettings) -> None:
     """Raise if an option that only a testbed has would change nothing."""
-    usual = BedSettings()
-    idle = [name for name, value in given.items() if value != getattr(usual, name)]
+    usual = vars(BedSettings())
+    idle = [name for name, value in vars(asked).items() if value != usual[name]]
     if idle and on in RUNTIMES:
         names = ", ".join("no_native" if each == "native" else each for each in idle)
         raise UsageError(
