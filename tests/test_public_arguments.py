@@ -77,6 +77,20 @@ NAMED: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("call", "argument", "wrong"),
+    [
+        ("Topology", "tail", "-1"),
+        ("Topology", "terminals", "-1"),
+        ("run", "topology", repr(np.array([0.5, np.nan]))),
+        ("Demand.of_groups", "terminals", "-1"),
+    ],
+)
+def test_what_once_escaped(call: str, argument: str, wrong: str) -> None:
+    """Found by the fuzzer of calls."""
+    attempt(call, argument, wrong)
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_a_wrong_argument_is_named(name: str) -> None:
     """With its value, and what is expected."""

@@ -50,6 +50,7 @@ class Demand(Noun):
 
         A pair in several groups sends one shard in each. Other terminals send nothing, and relay.
         """
+        cls(terminals)  # Refuses a wrong number of terminals.
         matrix = np.zeros((terminals, terminals))
         for index, group in enumerate(groups):
             members = _members(group, index, terminals)

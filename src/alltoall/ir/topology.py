@@ -257,11 +257,12 @@ def _check_node_count(name: str, nodes: int) -> None:
 def _problems(topology: Topology) -> Iterator[str]:
     """Yield what is wrong with links, terminals and the rate of a topology."""
     shapes = {topology.tail.shape, topology.head.shape, topology.capacity.shape}
-    if shapes != {(topology.links,)}:
+    if len(shapes) > 1 or topology.tail.ndim != 1:
         yield (
             f"tail, head and capacity have shapes {sorted(shapes)}; expected one entry per link "
             "in each"
         )
+        return
     if topology.links > MAX_LINKS:
         yield f"{topology.links:,} links; expected at most {MAX_LINKS:,}"
     yield from _link_problems(topology)

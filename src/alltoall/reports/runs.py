@@ -1,6 +1,6 @@
 """Measured and predicted times: the JSON of `alltoall run` and of `alltoall simulate`."""
 
-import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,8 @@ def _rate(row: Json, key: str, here: str) -> float | None:
     found = apart.get("throughput") if isinstance(apart, dict) else row.get(key)
     if found is None:
         return None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
+    known = isinstance(found, int | float) and not isinstance(found, bool)
+    if not known or not 0 < found <= sys.float_info.max:
         raise FormatError(f"{here}: {key} is {short(found)}; expected a positive number")
     return float(found)
 

@@ -166,7 +166,12 @@ def wrap(
 def _refuse_testbed_options(on: str, asked: BedSettings) -> None:
     """Raise if an option that only a testbed has would change nothing."""
     usual = vars(BedSettings())
-    idle = [name for name, value in vars(asked).items() if value != usual[name]]
+    # A topology may be an array, which has no one truth.
+    idle = [
+        name
+        for name, value in vars(asked).items()
+        if value is not usual[name] and not (isinstance(value, str) and value == usual[name])
+    ]
     if idle and on in RUNTIMES:
         names = ", ".join("no_native" if each == "native" else each for each in idle)
         raise UsageError(
