@@ -82,6 +82,7 @@ NAMED: dict[str, tuple[Callable[[], Any], str]] = {
     [
         ("Topology", "tail", "-1"),
         ("Topology", "terminals", "-1"),
+        ("Topology", "terminals", "True"),
         ("run", "topology", repr(np.array([0.5, np.nan]))),
         ("Demand.of_groups", "terminals", "-1"),
     ],

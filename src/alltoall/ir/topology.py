@@ -267,6 +267,9 @@ def _problems(topology: Topology) -> Iterator[str]:
         yield f"{topology.links:,} links; expected at most {MAX_LINKS:,}"
     yield from _link_problems(topology)
     terminals, nodes = topology.terminals, topology.nodes
+    if terminals.ndim != 1:
+        yield "terminals have no list; expected the nodes that send and receive"
+        return
     bad = terminals[(terminals < 0) | (terminals >= nodes)]
     if len(bad):
         yield f"terminal {bad[0]} is not a node; expected nodes 0..{nodes - 1}"
