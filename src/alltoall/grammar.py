@@ -235,6 +235,12 @@ TARGETS = {
         | TABLE_SIZE
         | {"steering": Key("steering", str, "encap (segments) or plain (a route per hop)")},
     ),
+    "linux": Method(
+        "scripts for Linux hosts that forward, and undo, a folder",
+        ADDRESSES
+        | TABLE_SIZE
+        | {"steering": Key("steering", str, "plain (ip route, ip rule) or encap (SRv6)")},
+    ),
     "simgrid": Method("SimGrid platform with a route per pair", LINKS),
 }
 """Targets of `lower`."""

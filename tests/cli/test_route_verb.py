@@ -82,7 +82,7 @@ def test_routes_are_lowered_and_read_back(run: Run, tmp_path: Path, target: str)
     assert checked.json["max_routes_per_pair"] <= 2
     wrong = run("lower", routes, "--to", "msccl")
     assert wrong.code == 2
-    assert "routes, ompi, opensm, simgrid, srv6" in wrong.err
+    assert "routes, ompi, opensm, simgrid, srv6, linux" in wrong.err
 
 
 def test_path_sets_and_the_common_factor(run: Run) -> None:

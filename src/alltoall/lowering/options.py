@@ -49,8 +49,8 @@ class Options:
     """The fabric's hash, by its name in `tables.hashes.HASHES`."""
     queue_pairs: str = "chunk"
     """What a queue pair carries, one of `QUEUE_PAIRS`."""
-    steering: str = "encap"
-    """How Linux keeps a packet on its path, one of `STEERING`."""
+    steering: str | None = None
+    """How Linux keeps a packet on its path, one of `STEERING`; None for a target's usual way."""
     link_bandwidth: str | None = None
     """Bandwidth of a capacity-1 link for SimGrid; by default the topology's, or else 25Gbps."""
     link_latency: float = 1e-6
@@ -76,7 +76,7 @@ class Options:
                 f"shards of {self.shard_bytes} bytes; expected 1 to {MAX_SHARD_BYTES:,}"
             )
         chosen("queue pairs per", self.queue_pairs, QUEUE_PAIRS)
-        chosen("steering", self.steering, STEERING)
+        chosen("steering", self.steering or STEERING[0], STEERING)
 
 
 def chosen(kind: str, name: str, known: tuple[str, ...]) -> str:

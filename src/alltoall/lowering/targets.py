@@ -130,6 +130,15 @@ TARGETS: Registry[Target] = Registry(
             "# alltoall srv6/",
             ("places",),
         ),
+        "linux": Target(
+            Routes,
+            _here("tables.linux:emit_linux"),
+            None,
+            ".linux",
+            "scripts that make Linux hosts forward along routes, a folder",
+            "",
+            ("places",),
+        ),
         "messages": Target(
             Schedule,
             _here("programs.messages:emit_messages"),

@@ -22,6 +22,7 @@ import numpy as np
 from alltoall.errors import LimitError, UsageError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.topology import Topology
+from alltoall.lowering.tables.linux import direct_address, next_hop_weights
 
 PREFIX = "a2a"
 """With what the names of all namespaces begin that are ours."""
@@ -61,9 +62,6 @@ LEAST_SEND_BUFFER = 64 * 1024
 several connections of a host leave through one NIC: what lies in the queue that they share delays
 what is due, and whoever has more there gets more. 64 KiB at 10 Mbit/s; on the hosted torus 48 KiB
 reached 0.933 of the bound, 64 KiB 0.945, 128 KiB 0.907, and no limit 0.885."""
-
-MOST_WEIGHT = 255
-"""The largest weight of one of several next hops."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +232,7 @@ class Plan:
             hops = self._next_links(node, distance[position], without)
             ways = [_via(network_address, self.device_of[link]) for link in hops]
             if len(hops) > 1:
-                shares = _weights(self.topology.capacity[hops])
+                shares = next_hop_weights(self.topology.capacity[hops].tolist())
                 ways = [
                     f"nexthop {w} weight {share}" for w, share in zip(ways, shares, strict=True)
                 ]
@@ -323,11 +321,6 @@ def merged(topology: Topology) -> tuple[Topology, Ints]:
     return topology.changed("parallel links are one", **ends), link
 
 
-def direct_address(node: int) -> str:
-    """Return the address of a terminal that neighbours reach over their link."""
-    return f"10.77.{node >> 8}.{node & 255}"
-
-
 def network_address(node: int) -> str:
     """Return the address of a terminal that others reach by shortest paths."""
     return f"10.78.{node >> 8}.{node & 255}"
@@ -345,14 +338,6 @@ def _bursts(rates: Floats) -> Ints:
 
 def _via(address: Addressing, device: Device) -> str:
     return f"via {address(device.peer)} dev {device.name} onlink"
-
-
-def _weights(capacity: Floats) -> list[int]:
-    """Return whole numbers in about the ratio of capacities."""
-    least = float(capacity.min())
-    scale = min(1.0 / least, MOST_WEIGHT / float(capacity.max()))
-    found: list[int] = np.maximum(1, np.rint(capacity * scale)).astype(np.int64).tolist()
-    return found
 
 
 def _mac(kind: int, node: int, index: int) -> str:

@@ -8,7 +8,6 @@ The commands are those of `lower --to srv6`; what is added here is what the fabr
 up, and what TCP needs on deep queues.
 """
 
-from collections import deque
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +26,7 @@ from alltoall.lowering.tables.srv6_emit import (
     node_batches,
     route_addresses,
 )
+from alltoall.lowering.tables.ways_back import with_ways_back
 from alltoall.testbed.namespaces import Bed, install
 from alltoall.testbed.plan import ROUTE_OPTIONS, Plan, merged
 
@@ -50,7 +50,7 @@ class Steered:
 
 def steered(plan: Plan, routes: Routes) -> Steered:
     """Return routes as a fabric of the same topology is to carry them."""
-    whole = _with_ways_back(_on_fabric(plan, routes))
+    whole = with_ways_back(_on_fabric(plan, routes))
     ordered, _ = in_file_order(whole)
     return Steered(ordered, route_addresses(ordered), _backs(ordered), routes.bound)
 
@@ -123,60 +123,11 @@ def _on_fabric(plan: Plan, routes: Routes) -> Routes:
         link=place[link[routes.link]],
         # Lengths belong to the links that the routes were made for.
         certificate=Certificate(np.ones(fabric.links), 0.0),
-        layer=None,
     )
 
 
 def _ends(topology: Topology) -> list[tuple[int, int]]:
     return list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
-
-
-def _with_ways_back(routes: Routes) -> Routes:
-    """Add a route without data for each pair that only receives."""
-    terminals = len(routes.problem.topology.terminals)
-    forth = np.unique(routes.pair(terminals))
-    back = np.unique(routes.destination * terminals + routes.source)
-    missing = np.setdiff1d(back, forth)
-    if not len(missing):
-        return routes
-    source, destination = missing // terminals, missing % terminals
-    topology = routes.problem.topology
-    paths = [
-        _shortest(topology, int(topology.terminals[a]), int(topology.terminals[b]))
-        for a, b in zip(source, destination, strict=True)
-    ]
-    hops = starts_of(np.array([len(path) for path in paths], dtype=np.int64))
-    return replace(
-        routes,
-        source=np.concatenate((routes.source, source)),
-        destination=np.concatenate((routes.destination, destination)),
-        start=np.concatenate((routes.start, routes.start[-1] + hops[1:])),
-        link=np.concatenate((routes.link, *paths)),
-        weight=np.concatenate((routes.weight, np.zeros(len(missing)))),
-        # The weights of ways back are no shares of anything.
-        denominator=None,
-    )
-
-
-def _shortest(topology: Topology, begin: int, end: int) -> Ints:
-    """Return the links of a path with fewest hops; there is one, or there would be no problem."""
-    leaving: list[list[int]] = [[] for _ in range(topology.nodes)]
-    for link, tail in enumerate(topology.tail.tolist()):
-        leaving[tail].append(link)
-    by: dict[int, int] = {begin: -1}
-    waiting = deque([begin])
-    while end not in by:
-        node = waiting.popleft()
-        for link in leaving[node]:
-            head = int(topology.head[link])
-            if head not in by:
-                by[head] = link
-                waiting.append(head)
-    path: list[int] = []
-    while end != begin:
-        path.append(by[end])
-        end = int(topology.tail[path[-1]])
-    return np.array(path[::-1], dtype=np.int64)
 
 
 def _backs(routes: Routes) -> Ints:

@@ -6,6 +6,8 @@ p - 1 of node T that leads to node H; it is the link's segment identifier. The f
 in docs/integrations/srv6-linux.md: lines for `ip -6 -batch`, a section per node.
 """
 
+import re
+
 from alltoall.errors import FormatError, LimitError, UsageError
 from alltoall.ir.arrays import inner_index, rows
 from alltoall.ir.files.json.routes import layers_as_fields, weights_as_text
@@ -27,6 +29,8 @@ LONGEST_DEVICE = 9
 LONGEST_SEGMENTS = 1023
 """Most characters of a list of segments: `ip` truncates longer ones."""
 
+SEGMENTS = re.compile(r" segs (\S+)")
+
 Sections = list[list[str]]
 """The lines of every node."""
 
@@ -34,7 +38,7 @@ Sections = list[list[str]]
 def emit_srv6(routes: Routes, options: Options) -> str:
     """Return the commands of all nodes; `node_batches` cuts them into one text per node."""
     topology = routes.problem.topology
-    _check(topology, options)
+    check_sizes(topology, options)
     ordered, _ = in_file_order(routes)
     check_room(ordered, min(MOST, options.max_routes or MOST))
     sections: Sections = [[f"# node {node}"] for node in range(topology.nodes)]
@@ -42,7 +46,8 @@ def emit_srv6(routes: Routes, options: Options) -> str:
         section[0] += f" {name}"
     address = route_addresses(ordered)
     _add_routes(sections, ordered, address)
-    _MODES[options.steering](sections, ordered, address, options)
+    steering = options.steering or "encap"
+    _MODES[steering](sections, ordered, address, options)
     if options.places is not None:
         ports = topology.out_degree.tolist()
         places = Srv6Places.of(options.places, ports, topology.node_name)
@@ -50,24 +55,38 @@ def emit_srv6(routes: Routes, options: Options) -> str:
             [title, places.line(node), *(places.real(node, line) for line in lines)]
             for node, (title, *lines) in enumerate(sections)
         ]
-    _check_segments(sections, topology)
+    for node, section in enumerate(sections):
+        check_segments(section, topology.node_name(node))
     head = (
-        f"# alltoall srv6/{VERSION} steering={options.steering} device={options.device} "
+        f"# alltoall srv6/{VERSION} steering={steering} device={options.device} "
         f"nodes={topology.nodes} routes={routes.count}\n# name {one_line(topology.name)}\n"
     )
     body = "\n".join(line for section in sections for line in section)
     return f"{head}{body}\n# end\n"
 
 
-def _check_segments(sections: Sections, topology: Topology) -> None:
+def check_segments(lines: list[str], node: str) -> None:
     """Refuse lists of segments that `ip` would truncate."""
-    for node, section in enumerate(sections):
-        for line in section:
-            segments = line.partition(" segs ")[2].partition(" ")[0]
-            if len(segments) > LONGEST_SEGMENTS:
-                found = f"{segments.count(',') + 1} hops from node {topology.node_name(node)}"
-                limit = f"`ip` takes at most {LONGEST_SEGMENTS} characters of segments"
-                raise LimitError(f"{found}, but {limit}; use --steering plain")
+    for found in (found for line in lines for found in SEGMENTS.findall(line)):
+        if len(found) > LONGEST_SEGMENTS:
+            raise LimitError(
+                f"{found.count(',') + 1} hops from node {node}, but `ip` takes at most "
+                f"{LONGEST_SEGMENTS} characters of segments; use --steering plain"
+            )
+
+
+def segments(names: list[str]) -> str:
+    """Return the part of a command that writes segments into a packet."""
+    return f"encap seg6 mode encap segs {','.join(names)}"
+
+
+def neighbour_routes(topology: Topology, device: str) -> Sections:
+    """Return for each node its routes to the neighbours' ends of links."""
+    found: Sections = [[] for _ in range(topology.nodes)]
+    columns = (topology.tail.tolist(), ports_of(topology).tolist(), link_addresses(topology))
+    for tail, port, name in zip(*columns, strict=True):
+        found[tail].append(f"route add {name}/128 dev {device}{port}")
+    return found
 
 
 def link_addresses(topology: Topology) -> list[str]:
@@ -99,7 +118,8 @@ def node_batches(text: str) -> dict[int, str]:
     return {node: "".join(lines) for node, lines in batches.items()}
 
 
-def _check(topology: Topology, options: Options) -> None:
+def check_sizes(topology: Topology, options: Options) -> None:
+    """Refuse a network whose numbers do not fit into addresses, or a wrong name of devices."""
     if topology.nodes > MOST or int(topology.out_degree.max()) > MOST:
         raise LimitError(
             f"{topology.name}: {topology.nodes} nodes of up to {topology.out_degree.max()} ports; "
@@ -133,15 +153,14 @@ def _add_encap(sections: Sections, routes: Routes, address: list[str], options: 
     """Add a route to every neighbour's end of a link, and the segments of every route."""
     topology = routes.problem.topology
     segment, port = link_addresses(topology), ports_of(topology)
-    for tail, own, name in zip(topology.tail.tolist(), port.tolist(), segment, strict=True):
-        sections[tail].append(f"route add {name}/128 dev {options.device}{own}")
+    for node, lines in enumerate(neighbour_routes(topology, options.device)):
+        sections[node] += lines
     first = port[routes.link[routes.start[:-1]]]
     ends = (topology.terminals[routes.source], first, routes.start[:-1], routes.start[1:])
     names = [segment[link] for link in routes.link.tolist()]
     for route, (node, own, low, high) in enumerate(rows(*ends)):
-        encap = f"encap seg6 mode encap segs {','.join(names[low:high])}"
-        line = f"route add {address[route]}/128 {encap} dev {options.device}{own}"
-        sections[node].append(line)
+        line = f"route add {address[route]}/128 {segments(names[low:high])}"
+        sections[node].append(f"{line} dev {options.device}{own}")
 
 
 def _add_plain(sections: Sections, routes: Routes, address: list[str], options: Options) -> None:

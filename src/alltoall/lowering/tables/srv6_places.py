@@ -40,11 +40,10 @@ class Srv6Places:
         """Build from the prefix and the devices of each node, its ports, and its name."""
         prefixes = tuple(_prefix(row[0]) for row in rows)
         devices = tuple(tuple(row[1:]) for row in rows)
-        for prefix in (each for each, times in Counter(prefixes).items() if times > 1):
-            raise FormatError(f"prefix {prefix} is there twice; expected one of its own per node")
+        require_distinct("prefix", prefixes)
         if any(devices):
             for node, (own, count) in enumerate(zip(devices, ports, strict=True)):
-                _check_devices(name(node), own, count)
+                check_devices(name(node), own, count)
         return cls(prefixes, devices)
 
     def line(self, node: int) -> str:
@@ -138,7 +137,14 @@ def _prefix(text: str) -> str:
     return ":".join(f"{whole >> shift & 0xFFFF:x}" for shift in (112, 96, 80))
 
 
-def _check_devices(node: str, devices: tuple[str, ...], ports: int) -> None:
+def require_distinct(kind: str, values: Sequence[str]) -> None:
+    """Refuse a value that two nodes have."""
+    for value in (each for each, times in Counter(values).items() if times > 1):
+        raise FormatError(f"{kind} {value} is there twice; expected one of its own per node")
+
+
+def check_devices(node: str, devices: Sequence[str], ports: int) -> None:
+    """Refuse names that Linux does not take, or another number of them than a node has ports."""
     for wrong in (each for each in devices if not _DEVICE_NAME.fullmatch(each)):
         raise FormatError(f"device {wrong[:60]!r} of node {node}; expected a name such as eth0")
     if len(devices) != ports or len(set(devices)) < ports:

@@ -1,0 +1,240 @@
+"""Scripts that make Linux hosts forward along routes, so that any program over TCP takes them.
+
+Every host has one address, `10.77.x.y` by the number of its node unless a file names others, and
+forwards for the rest. With `steering=plain` a host looks up the next hop by destination alone where
+all sources agree, and else in a table of the source, which `ip rule` selects. With
+`steering=encap` the source writes the segments of the path into the packet (SRv6), and addresses
+are those of the target srv6. The connections of a pair are spread over its routes by their weights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from math import gcd
+
+import numpy as np
+
+from alltoall.errors import FormatError, InputError
+from alltoall.ir.arrays import rows, run_starts, starts_of
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.lowering.options import Options
+from alltoall.lowering.tables.hashes import parse_dotted
+from alltoall.lowering.tables.linux_script import PROTOCOL, Host, scripts
+from alltoall.lowering.tables.routed_file import (
+    check_room,
+    in_file_order,
+    pair_name,
+    pair_sizes,
+    ports_of,
+)
+from alltoall.lowering.tables.srv6_emit import (
+    MOST,
+    check_segments,
+    check_sizes,
+    link_addresses,
+    neighbour_routes,
+    segments,
+)
+from alltoall.lowering.tables.srv6_places import Srv6Places, check_devices, require_distinct
+from alltoall.lowering.tables.ways_back import with_ways_back
+
+TABLE = 7_700_000
+"""The table of routes by destination; that of source S is S + 1 further."""
+
+OWN_RULE, SOURCE_RULE, REST_RULE = 7700, 7701, 7702
+"""Preferences of rules: for what a host sends itself, by source, and for all the rest."""
+
+MOST_WEIGHT = 240
+"""The largest weight of a next hop: Linux takes 256, and 240 has many divisors."""
+
+TINY = 1e-12
+"""The weight of a route that no demand needs."""
+
+Shares = tuple[tuple[int, float], ...]
+"""Links that follow, and what of a pair goes over each."""
+
+
+def direct_address(node: int) -> str:
+    """Return the address of a host that is given none."""
+    return f"10.77.{node >> 8}.{node & 255}"
+
+
+def next_hop_weights(shares: Sequence[float]) -> list[int]:
+    """Return small whole numbers in about the ratio of positive shares."""
+    most = max(shares)
+    found = [max(1, round(MOST_WEIGHT * share / most)) for share in shares]
+    return [each // gcd(*found) for each in found]
+
+
+def emit_linux(routes: Routes, options: Options) -> dict[str, bytes]:
+    """Return a script for every host, and one that undoes it."""
+    topology = routes.problem.topology
+    check_sizes(topology, options)
+    ordered, _ = in_file_order(with_ways_back(routes))
+    check_room(ordered, min(MOST, options.max_routes or MOST))
+    steering = options.steering or "plain"
+    return scripts(_MODES[steering](ordered, options), topology, steering)
+
+
+def _plain(routes: Routes, options: Options) -> list[Host]:
+    """Return hosts that look up the next hop in tables."""
+    topology = routes.problem.topology
+    address, devices = _places(topology, options)
+    links = rows(topology.tail, topology.head, ports_of(topology))
+    way = [f"via {address[head]} dev {devices[tail][port]}" for tail, head, port in links]
+    hosts = [Host("-4", f"{own}/32", names) for own, names in zip(address, devices, strict=True)]
+    for node, hops in enumerate(_next_hops(routes)):
+        host, own, sources = hosts[node], TABLE + 1 + node, set[int]()
+        for to, by_source in hops.items():
+            mine = by_source.pop(node, None)
+            if mine is not None:
+                host.route(
+                    f"{address[to]}/32", _ways(mine, way), f"table {own} src {address[node]}"
+                )
+            agreed = len(set(by_source.values())) == 1
+            for source in list(by_source)[: 1 if agreed else None]:
+                table = TABLE if agreed else TABLE + 1 + source
+                host.route(f"{address[to]}/32", _ways(by_source[source], way), f"table {table}")
+            sources |= set() if agreed else by_source.keys()
+        host.rule(f"iif lo lookup {own}", OWN_RULE)
+        for source in sorted(sources):
+            host.rule(f"from {address[source]}/32 lookup {TABLE + 1 + source}", SOURCE_RULE)
+        host.rule(f"lookup {TABLE}", REST_RULE)
+    return hosts
+
+
+def _places(topology: Topology, options: Options) -> tuple[list[str], list[list[str]]]:
+    """Return the IPv4 address of each host, and its devices by port."""
+    ports = topology.out_degree.tolist()
+    pattern = [[f"{options.device}{port}" for port in range(count)] for count in ports]
+    if options.places is None:
+        return [direct_address(node) for node in range(topology.nodes)], pattern
+    for text in (row[0] for row in options.places):
+        if parse_dotted(text) is None:
+            raise FormatError(
+                f"address {text[:60]!r}; expected an IPv4 one such as 10.77.0.1, and IPv6 "
+                "prefixes with steering=encap only"
+            )
+    address = [row[0] for row in options.places]
+    require_distinct("address", address)
+    devices = [list(row[1:]) for row in options.places]
+    if not any(devices):
+        return address, pattern
+    for node, (own, count) in enumerate(zip(devices, ports, strict=True)):
+        check_devices(topology.node_name(node), own, count)
+    return address, devices
+
+
+def _next_hops(routes: Routes) -> list[dict[int, dict[int, Shares]]]:
+    """Return the links that follow at each node, by the destination and the source of a packet."""
+    _require_no_circles(routes)
+    topology = routes.problem.topology
+    route = routes.path_of_link
+    source, to = (topology.terminals[end[route]] for end in (routes.source, routes.destination))
+    keys = (routes.link, source, to, topology.tail[routes.link])
+    order = np.lexsort(keys)
+    link, source, to, node = (key[order] for key in keys)
+    first = np.flatnonzero(run_starts(link, source, to, node))
+    # Ways back have no weight, and one way each.
+    weight = np.maximum(np.add.reduceat(routes.weight[route[order]], first), TINY)
+    found: list[dict[int, dict[int, Shares]]] = [{} for _ in range(topology.nodes)]
+    columns = (node[first], to[first], source[first], link[first], weight)
+    for at, goal, begin, way, share in rows(*columns):
+        by_source = found[at].setdefault(goal, {})
+        by_source[begin] = (*by_source.get(begin, ()), (way, share))
+    return found
+
+
+def _require_no_circles(routes: Routes) -> None:
+    """Refuse routes of a pair that together lead in a circle: at each hop another may be taken."""
+    topology = routes.problem.topology
+    sizes = pair_sizes(routes.source, routes.destination)
+    first = starts_of(sizes)
+    for pair in np.flatnonzero(sizes > 1).tolist():
+        low, high = first[pair : pair + 2]
+        graph: dict[int, set[int]] = {}
+        links = routes.link[routes.start[low] : routes.start[high]]
+        for tail, head in rows(topology.tail[links], topology.head[links]):
+            graph.setdefault(tail, set()).add(head)
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError:
+            raise InputError(
+                f"the routes {pair_name(routes, int(low))} pass nodes in opposite orders, so "
+                "packets that choose at every hop could go in circles; lower with --to "
+                "linux:steering=encap, or route with --method single"
+            ) from None
+
+
+def _ways(shares: Shares, way: list[str]) -> list[tuple[int, str]]:
+    """Return next hops with their whole weights."""
+    weights = next_hop_weights([share for _, share in shares])
+    return [(weight, way[link]) for weight, (link, _) in zip(weights, shares, strict=True)]
+
+
+def _encap(routes: Routes, options: Options) -> list[Host]:
+    """Return hosts that write the segments of a path into what they send."""
+    topology = routes.problem.topology
+    segment, port = link_addresses(topology), ports_of(topology)
+    back = _opposite(topology)
+    own = [f"fc02:{node:x}:{node:x}::1/128" for node in range(topology.nodes)]
+    devices = [
+        [f"{options.device}{each}" for each in range(count)] for count in topology.out_degree
+    ]
+    hosts = [Host("-6", *each) for each in zip(own, devices, strict=True)]
+    for host, lines in zip(hosts, neighbour_routes(topology, options.device), strict=True):
+        host.lines += [f"{line} proto {PROTOCOL}" for line in lines]
+    for link, (head, there) in enumerate(rows(topology.head, port[back])):
+        hosts[head].ends.append(f"{segment[link]}/128 dev {options.device}{there}")
+    ends = rows(*(topology.terminals[end] for end in (routes.source, routes.destination)))
+    ways: dict[tuple[int, int], list[tuple[float, str]]] = {}
+    for route, pair in enumerate(ends):
+        path = routes.link[slice(*routes.start[route : route + 2])].tolist()
+        names = [segment[link] for link in path]
+        way = f"{segments(names)} via {names[0]} dev {options.device}{port[path[0]]}"
+        ways.setdefault(pair, []).append((max(routes.weight[route], TINY), way))
+    for (source, to), found in ways.items():
+        weights = next_hop_weights([share for share, _ in found])
+        both = [(weight, way) for weight, (_, way) in zip(weights, found, strict=True)]
+        hosts[source].route(own[to], both, f"src {own[source][:-4]}")
+    if options.places is not None:
+        hosts = _placed(hosts, topology, options.places)
+    for node, host in enumerate(hosts):
+        check_segments(host.lines, topology.node_name(node))
+    return hosts
+
+
+def _opposite(topology: Topology) -> list[int]:
+    """Return for each link the one that leads back; parallel ones are matched in their order."""
+    between: dict[tuple[int, int], list[int]] = {}
+    for link, ends in enumerate(rows(topology.tail, topology.head)):
+        between.setdefault(ends, []).append(link)
+    found = [-1] * topology.links
+    for (tail, head), links in between.items():
+        for one, other in zip(links, between.get((head, tail), []), strict=False):
+            found[one] = other
+    if -1 in found:
+        raise InputError(
+            f"{topology.link_name(found.index(-1))} has no way back, and a segment is an address "
+            "at the device behind it; expected full-duplex cables, or lower with --to linux"
+        )
+    return found
+
+
+def _placed(hosts: list[Host], topology: Topology, places: Sequence[Sequence[str]]) -> list[Host]:
+    """Return hosts with prefixes and devices of their own."""
+    known = Srv6Places.of(places, topology.out_degree.tolist(), topology.node_name)
+    return [
+        replace(
+            host,
+            address=known.real(node, host.address),
+            devices=list(known.devices[node]) or host.devices,
+            ends=[known.real(node, each) for each in host.ends],
+            lines=[known.real(node, each) for each in host.lines],
+        )
+        for node, host in enumerate(hosts)
+    ]
+
+
+_MODES = {"plain": _plain, "encap": _encap}

@@ -1,0 +1,171 @@
+"""Run scripts of `lower --to linux` on a fabric, read its kernel's tables, and send packets."""
+
+import json
+import subprocess
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from alltoall.ir.arrays import Floats
+from alltoall.ir.routes import Routes
+from alltoall.testbed.namespaces import Bed, counted
+
+SHOWN = ("rule", "-6 rule", "route show table all", "-6 route show table all", "address", "link")
+"""What a host has, by the words of `ip` that show it."""
+
+HEADERS = {4: 14 + 20 + 8, 6: 14 + 40 + 8}
+"""Bytes of Ethernet, IP and UDP around what a datagram carries."""
+
+HOST = """
+import json, socket, sys, time
+job = json.loads(sys.argv[1])
+family = socket.AF_INET6 if ":" in job["own"] else socket.AF_INET
+door = socket.socket(family, socket.SOCK_DGRAM)
+door.bind((job["own"], 7001))
+door.settimeout(20)
+print("ready", flush=True)
+sys.stdin.readline()
+sender = socket.socket(family, socket.SOCK_DGRAM)
+for to, size in job["send"]:
+    sender.sendto(bytes(size), (to, 7001))
+    time.sleep(0.002)
+got = sorted((door.recvfrom(1 << 16) for _ in job["get"]), key=lambda each: len(each[0]))
+print(json.dumps([[where[0], len(data)] for data, where in got]), flush=True)
+"""
+"""A host that sends a datagram to each of some others, and waits for as many as it is to get."""
+
+
+def inside(bed: Bed, node: int, *words: str) -> list[str]:
+    """Return a command that runs on a node."""
+    prefix = bed.prefix()
+    prefix.insert(-1, str(node))
+    return [*prefix, *words]
+
+
+def run_script(bed: Bed, node: int, text: bytes, *words: str) -> str:
+    """Run a script on a node as a user would; return what it prints."""
+    done = subprocess.run(
+        inside(bed, node, "sh", "-s", "--", *words), input=text, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def install(bed: Bed, files: dict[str, bytes], suffix: str = ".sh") -> None:
+    """Run the script of every host, or that which undoes it."""
+    topology = bed.plan.topology
+    for node in range(topology.nodes):
+        run_script(bed, node, files[f"{topology.node_name(node)}{suffix}"])
+
+
+def shown(bed: Bed, node: int) -> list[str]:
+    """Return all that `ip` shows of a node."""
+    found = []
+    for words in SHOWN:
+        text = subprocess.check_output(inside(bed, node, "ip", *words.split()), text=True)
+        found.append(text)
+    return found
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The rules of a host in their order, and its routes by table and destination."""
+
+    rules: list[tuple[str, int]]
+    routes: dict[tuple[int, str], list[tuple[str, int]]]
+
+    def ways(self, source: str, to: str, local: bool) -> list[tuple[str, int]]:
+        """Return the devices, with weights, of a packet: the first table with a route decides."""
+        for selector, table in self.rules:
+            fits = selector in ("all", source) or (selector == "lo" and local)
+            if fits and (table, to) in self.routes:
+                return self.routes[table, to]
+        raise AssertionError(f"no route from {source} to {to}")
+
+
+def tables_of(bed: Bed, node: int) -> Tables:
+    """Read what the kernel of a node has."""
+    rules: list[dict[str, Any]] = _told(bed, node, "rule")
+    order = []
+    for rule in rules:
+        if str(rule["table"]).isdecimal():
+            selector = "lo" if rule.get("iif") == "lo" else rule["src"]
+            order.append((selector, int(rule["table"])))
+    routes = {}
+    for row in _told(bed, node, "route", "show", "table", "all"):
+        if str(row.get("table")).isdecimal():
+            hops = row.get("nexthops") or [row]
+            ways = [(hop["dev"], hop.get("weight", 1)) for hop in hops]
+            routes[int(row["table"]), row["dst"]] = ways
+    return Tables(order, routes)
+
+
+def _told(bed: Bed, node: int, *words: str) -> list[dict[str, Any]]:
+    told = subprocess.check_output(inside(bed, node, "ip", "-json", *words), text=True)
+    return list(json.loads(told))
+
+
+def loads_by_tables(bed: Bed, address: list[str], routes: Routes) -> Floats:
+    """Follow the demand of every pair through the kernel's tables; return the loads of links."""
+    topology = bed.plan.topology
+    tables = [tables_of(bed, node) for node in range(topology.nodes)]
+    leaving = {(each.node, each.name): link for link, each in bed.plan.device_of.items()}
+    loads = np.zeros(topology.links)
+    for position, begin in enumerate(topology.terminals.tolist()):
+        for other, end in enumerate(topology.terminals.tolist()):
+            share = routes.weight[(routes.source == position) & (routes.destination == other)].sum()
+            at = defaultdict[int, float](float, {begin: share}) if share else {}
+            for _ in range(topology.nodes):
+                there = defaultdict[int, float](float)
+                for node, amount in at.items():
+                    if node == end:
+                        continue
+                    ways = tables[node].ways(address[begin], address[end], node == begin)
+                    for device, weight in ways:
+                        link = leaving[node, device]
+                        part = amount * weight / sum(each for _, each in ways)
+                        loads[link] += part
+                        there[int(topology.head[link])] += part
+                at = there
+            assert not at, f"from {begin} to {end}: packets go in circles"
+    return loads
+
+
+def sizes_of(bed: Bed) -> dict[tuple[int, int], int]:
+    """Return how large the datagram of each pair of nodes is: no two alike."""
+    nodes = bed.plan.topology.terminals.tolist()
+    pairs = [(a, b) for a in nodes for b in nodes if a != b]
+    return {pair: 1000 + 97 * index for index, pair in enumerate(pairs)}
+
+
+def datagrams(bed: Bed, address: list[str]) -> Floats:
+    """Send a datagram of its own size between all pairs; return what each link carried."""
+    nodes, size = bed.plan.topology.terminals.tolist(), sizes_of(bed)
+    before = counted(bed).sent
+    hosts = []
+    for own in nodes:
+        job = {
+            "own": address[own],
+            "send": [[address[b], n] for (a, b), n in size.items() if a == own],
+            "get": [n for (_, b), n in size.items() if b == own],
+        }
+        command = inside(bed, own, "python3", "-c", HOST, json.dumps(job))
+        pipe = subprocess.PIPE
+        hosts.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))
+    for host in hosts:
+        assert host.stdout is not None
+        assert host.stdout.readline() == "ready\n"
+    for host in hosts:
+        assert host.stdin is not None
+        host.stdin.write("\n")
+        host.stdin.flush()
+    for own, host in zip(nodes, hosts, strict=True):
+        got = json.loads(host.communicate(timeout=60)[0] or "[]")
+        assert got == [[address[a], n] for (a, b), n in size.items() if b == own]
+    after = counted(bed).sent
+    sent = np.zeros(bed.plan.topology.links)
+    for link, device in bed.plan.device_of.items():
+        sent[link] = after[device.node, device.name] - before[device.node, device.name]
+    return sent
