@@ -20,7 +20,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
 from alltoall.lowering.tables.hashes import parse_dotted
-from alltoall.lowering.tables.linux_script import PROTOCOL, Host, scripts
+from alltoall.lowering.tables.linux_script import PROTOCOL, HostScript, scripts
 from alltoall.lowering.tables.routed_file import (
     check_room,
     in_file_order,
@@ -77,13 +77,15 @@ def emit_linux(routes: Routes, options: Options) -> dict[str, bytes]:
     return scripts(_MODES[steering](ordered, options), topology, steering)
 
 
-def _plain(routes: Routes, options: Options) -> list[Host]:
+def _plain(routes: Routes, options: Options) -> list[HostScript]:
     """Return hosts that look up the next hop in tables."""
     topology = routes.problem.topology
     address, devices = _places(topology, options)
     links = rows(topology.tail, topology.head, ports_of(topology))
     way = [f"via {address[head]} dev {devices[tail][port]}" for tail, head, port in links]
-    hosts = [Host("-4", f"{own}/32", names) for own, names in zip(address, devices, strict=True)]
+    hosts = [
+        HostScript("-4", f"{own}/32", names) for own, names in zip(address, devices, strict=True)
+    ]
     for node, hops in enumerate(_next_hops(routes)):
         host, own, sources = hosts[node], TABLE + 1 + node, set[int]()
         for to, by_source in hops.items():
@@ -173,7 +175,7 @@ def _ways(shares: Shares, way: list[str]) -> list[tuple[int, str]]:
     return [(weight, way[link]) for weight, (link, _) in zip(weights, shares, strict=True)]
 
 
-def _encap(routes: Routes, options: Options) -> list[Host]:
+def _encap(routes: Routes, options: Options) -> list[HostScript]:
     """Return hosts that write the segments of a path into what they send."""
     topology = routes.problem.topology
     segment, port = link_addresses(topology), ports_of(topology)
@@ -182,7 +184,7 @@ def _encap(routes: Routes, options: Options) -> list[Host]:
     devices = [
         [f"{options.device}{each}" for each in range(count)] for count in topology.out_degree
     ]
-    hosts = [Host("-6", *each) for each in zip(own, devices, strict=True)]
+    hosts = [HostScript("-6", *each) for each in zip(own, devices, strict=True)]
     for host, lines in zip(hosts, neighbour_routes(topology, options.device), strict=True):
         host.lines += [f"{line} proto {PROTOCOL}" for line in lines]
     for link, (head, there) in enumerate(rows(topology.head, port[back])):
@@ -222,7 +224,9 @@ def _opposite(topology: Topology) -> list[int]:
     return found
 
 
-def _placed(hosts: list[Host], topology: Topology, places: Sequence[Sequence[str]]) -> list[Host]:
+def _placed(
+    hosts: list[HostScript], topology: Topology, places: Sequence[Sequence[str]]
+) -> list[HostScript]:
     """Return hosts with prefixes and devices of their own."""
     known = Srv6Places.of(places, topology.out_degree.tolist(), topology.node_name)
     return [

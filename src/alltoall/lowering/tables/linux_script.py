@@ -89,7 +89,7 @@ FLUSH = [f"rule flush protocol {PROTOCOL}", f"route flush table all proto {PROTO
 
 
 @dataclass
-class Host:
+class HostScript:
     """What a host is to be told: its family of addresses, its address, devices, and commands."""
 
     family: str
@@ -115,7 +115,7 @@ class Host:
         self.lines.append(f"rule add {text} pref {preference} protocol {PROTOCOL}")
 
 
-def scripts(hosts: list[Host], topology: Topology, steering: str) -> dict[str, bytes]:
+def scripts(hosts: list[HostScript], topology: Topology, steering: str) -> dict[str, bytes]:
     """Return the two scripts of every host by their names."""
     found: dict[str, bytes] = {}
     for node, host in enumerate(hosts):
@@ -145,7 +145,7 @@ def _stem(name: str) -> str:
     return f"%{ord(stem[0]):02X}{stem[1:]}" if stem[0] in "-." else stem
 
 
-def _install(host: Host, other: str) -> str:
+def _install(host: HostScript, other: str) -> str:
     settings = [*SETTINGS[host.family], *map(DEVICE_SETTING[host.family].format, host.devices)]
     settings += [SHARED_SETTING[host.family]] if host.shared else []
     ends = [f"address replace {each} nodad noprefixroute" for each in host.ends]
@@ -160,7 +160,7 @@ def _install(host: Host, other: str) -> str:
     )
 
 
-def _undo(host: Host, other: str) -> str:
+def _undo(host: HostScript, other: str) -> str:
     ends = [each.partition(" dev ")[::2] for each in host.ends]
     links = [
         f'if [ "$dry" ] || has -6 address show dev {device} to {end}; then\n'
