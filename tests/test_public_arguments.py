@@ -118,7 +118,7 @@ def test_a_time_is_refused_that_no_clock_can_tell(call: str, seconds: Any) -> No
 @pytest.mark.parametrize("verb", ["route", "schedule"])
 def test_a_solver_refuses_such_times_too(verb: str, seconds: Any) -> None:
     """Its methods take limits of their own."""
-    with pytest.raises(UsageError, match="time.limit"):
+    with pytest.raises(UsageError, match=r"time.limit"):
         getattr(alltoall.Solver(RING), verb)(alltoall.Demand(4), time_limit=seconds)
 
 
