@@ -101,7 +101,10 @@ def test_a_wrong_argument_is_named(name: str) -> None:
 
 
 TIMED = [each for each in every_argument() if each[1] in ("time_limit", "timeout")]
-SOUND: dict[str, dict[str, Any]] = {"moe": {"on": "mpi", "ranks": 2}, "reproduce": {"figure": "fft"}}
+SOUND: dict[str, dict[str, Any]] = {
+    "moe": {"on": "mpi", "ranks": 2},
+    "reproduce": {"figure": "fft"},
+}
 """What is to be right for a call to come as far as the time."""
 
 
