@@ -1,11 +1,13 @@
-"""Pages of the site that the code writes: the reference, and a gallery."""
+"""Pages of the site that the code writes: the start, the reference, and a gallery."""
 
 import contextlib
 import inspect
 import io
 import os
+import re
 from collections.abc import Iterable
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
@@ -29,6 +31,7 @@ SPECS = (
 def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages, and the pictures of the gallery."""
     pages = {
+        "index.md": home(),
         "reference/options.md": options(),
         "reference/families.md": families(),
         "reference/targets.md": targets(),
@@ -43,6 +46,12 @@ def on_files(files: Files, config: Any) -> Files:
     for name, content in {**pages, "gallery.md": "\n".join(gallery)}.items():
         files.append(File.generated(config, name, content=content))
     return files
+
+
+def home() -> str:
+    """Return README as the first page: links to other pages stay, links to other files go."""
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    return re.sub(r"(?<!!)\[([^]]+)\]\((?!docs/|https?:)[^)]+\)", r"\1", text).replace("(docs/", "(")
 
 
 def options() -> str:

@@ -13,16 +13,33 @@
     ├── VerificationError      exit 4   an artefact does not hold what it claims
     └── MissingComponentError  exit 5   an optional dependency or tool is not installed
 
-Each message says what was found, what was expected, and what to do about it.
+Each message says what was found, what was expected, and what to do about it. It may quote files,
+so control characters and line ends in it are shown as escapes.
 """
 
 from collections.abc import Sequence
 
 
+def escaped(text: str, kept: str = "") -> str:
+    """Return a text with escapes for all that is not printable, line ends too, but what is kept."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in kept else each.encode("unicode_escape").decode()
+        for each in text
+    )
+
+
 class AlltoallError(Exception):
-    """Base of all errors raised on purpose; `exit_code` is what the command line returns."""
+    """Base of all errors raised on purpose: a message, and lines of a program that it quotes.
+
+    `exit_code` is what the command line returns.
+    """
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return "\n    ".join(escaped(str(each)) for each in self.args)
 
 
 class UsageError(AlltoallError):
@@ -64,11 +81,16 @@ class VerificationError(AlltoallError):
 
     exit_code = 4
 
-    def __init__(self, subject: str, violations: Sequence[str]) -> None:
+    def __init__(self, subject: str, violations: Sequence[str], quoted: Sequence[str] = ()) -> None:
+        super().__init__(subject, violations, quoted)
         self.subject = subject
-        self.violations = tuple(violations)
-        lines = "\n".join(f"  - {violation}" for violation in self.violations)
-        super().__init__(f"{subject} fails verification:\n{lines}")
+        self.violations = tuple(map(escaped, violations))
+        self.quoted = tuple(map(escaped, quoted))
+
+    def __str__(self) -> str:
+        lines = [f"{escaped(self.subject)} fails verification:"]
+        lines += [f"  - {each}" for each in self.violations]
+        return "\n".join([*lines, *(f"    {each}" for each in self.quoted)])
 
 
 class MissingComponentError(AlltoallError):

@@ -53,6 +53,14 @@ def test_the_site_needs_nothing_from_elsewhere(site: Path) -> None:
     assert not [page for page in pages if LOADED.search(page.read_text())]
 
 
+def test_the_site_begins_with_the_readme(site: Path) -> None:
+    """Its links lead to pages of the site."""
+    text = (site / "index.html").read_text()
+    assert 'href="tutorials/cluster.html"' in text
+    assert 'src="img/rack.svg"' in text
+    assert "(docs/" not in text and 'href="docs/' not in text
+
+
 def test_the_reference_has_all_verbs_and_functions(site: Path) -> None:
     """What is generated has content."""
     reference = site / "reference"

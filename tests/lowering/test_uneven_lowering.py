@@ -140,7 +140,7 @@ def test_sizes_that_a_file_does_not_have_are_said(tmp_path: Path) -> None:
     lowered.save(file)
     facts = alltoall.verify(file, topology=topology).facts
     assert facts["chunk_sizes"] == "equal"
-    assert lines_of(facts)["sizes"].endswith("take all chunks to be equal")
+    assert "take all chunks to be equal" in lines_of(facts)["sizes"]
     assert "chunk_sizes" not in alltoall.verify(file).facts
     alltoall.lower(hop_schedule(topology), to="oneccl").save(file)
     assert "chunk_sizes" not in alltoall.verify(file, topology=topology).facts

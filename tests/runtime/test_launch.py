@@ -115,7 +115,7 @@ def test_torch_is_one_command_a_rank(
 def test_ranks_that_report_nothing(fake: Fake, tmp_path: Path) -> None:
     """All ended well, and yet there is no report: what they said is told."""
     fake.report = None
-    with pytest.raises(VerificationError, match="without a report; they said:\nwhat was said"):
+    with pytest.raises(VerificationError, match="without a report; they said:\n    what was said"):
         run_schedule(save(tmp_path), "reference")
 
 

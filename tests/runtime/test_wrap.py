@@ -275,10 +275,15 @@ print("right")
 
 def test_fortran_names(mpi: tuple[Mpi, Path], files: list[str], folder: Path, shared: Path) -> None:
     """What Fortran calls is taken, with mpi_f08 too, and its way to say in place is understood."""
-    program = compiled("fortran_names", mpi[1], shared)
-    said = wrapped([files[0], "--report"], mpi[0], RANKS, [str(program)], folder)
-    assert "right\n" in said
-    assert counts(said)[0] == 5
+    program = str(compiled("fortran_names", mpi[1], shared))
+    for words in ([program], [program, "threads"]):
+        said = wrapped([files[0], "--report"], mpi[0], RANKS, words, folder)
+        assert "right\n" in said
+        assert counts(said)[:2] == (5, 0)
+    said = wrapped([files[1]], mpi[0], RANKS, [program], folder)
+    assert lines(said) == [
+        "alltoall: 0 of 5 all-to-alls used the schedule: communicator has 4 ranks, schedule has 2"
+    ]
 
 
 def test_what_to_set_in_a_script(files: list[str], tmp_path: Path, run: Run) -> None:

@@ -87,7 +87,7 @@ def _destination_based(routes: Routes, asked: Asked) -> Iterator[str]:
         if asked["destination_based"]:
             check_destinations(routes)
     except VerificationError as error:
-        yield f"{error}; expected one link (destination-based)"
+        yield f"{'; '.join(error.violations)}; expected one link (destination-based)"
 
 
 def _route_chunks(routes: Routes, asked: Asked) -> Iterator[str]:

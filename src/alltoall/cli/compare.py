@@ -8,7 +8,7 @@ import typer
 
 from alltoall.cli.options import AsJson, LinkBandwidth, time_option
 from alltoall.cli.progress import progress
-from alltoall.cli.show import columns, say_out, show
+from alltoall.cli.show import columns, show
 from alltoall.cli.signals import searching
 from alltoall.cli.telling import check_outputs
 from alltoall.comparing.compare import COMPARE_GAP, compare
@@ -113,7 +113,7 @@ def compare_verb(
         del summary["points"]
         show(summary, True, {})
     else:
-        say_out("\n".join(_lines(found, output)))
+        show({}, False, {"": [*_lines(found, output)]})
 
 
 def _key_and_values(text: str) -> tuple[str, str]:
@@ -132,6 +132,8 @@ def _lines(found: Comparison, output: Path | None) -> Iterator[str]:
     yield from columns([header, *rows], words=words)
     if found.missing:
         late = counted(found.missing, "point")
-        yield f"\n{late} not run; the same call with -o FILE.json goes on from the others"
+        yield ""
+        yield f"{late} not run; the same call with -o FILE.json goes on from the others"
     if output is not None:
-        yield f"\nsaved  {output}"
+        yield ""
+        yield f"saved  {output}"

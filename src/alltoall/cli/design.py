@@ -9,7 +9,7 @@ import typer
 
 from alltoall.cli.options import AsJson, command_of, time_option
 from alltoall.cli.progress import progress
-from alltoall.cli.show import STANDARD_OUTPUT, deliver
+from alltoall.cli.show import STANDARD_OUTPUT, Lines, deliver
 from alltoall.cli.signals import searching
 from alltoall.cli.telling import check_outputs
 from alltoall.designs.candidate import Candidate
@@ -115,20 +115,18 @@ def design_verb(
     deliver(found.summary(), as_json, lines_of(found), files)
 
 
-def lines_of(found: Design) -> dict[str, str]:
+def lines_of(found: Design) -> Lines:
     """Return the table for people."""
     kind = "one-way links" if found.directed else "cables"
     ports = "" if found.degree is None else f", {found.degree} ports each"
-    lines = {
+    lines: dict[str, str | Sequence[str]] = {
         "network": f"{found.nodes} nodes{ports}, {kind}",
         "bound": f"{found.bound:.6g} for any such network",
         "best": f"{found.best.name}: {found.best.time:.6g}, {found.best.ratio:.4f} times the bound",
-        "": "\n".join(("", *_table(found.candidates), "")),
+        "": ["", *_table(found.candidates), ""],
     }
     if found.absent:
-        lines["not here"] = "\n".join(
-            f"{name}: {_sizes(sizes)}" for name, sizes in found.absent.items()
-        )
+        lines["not here"] = [f"{name}: {_sizes(sizes)}" for name, sizes in found.absent.items()]
     if not found.complete:
         lines["stopped"] = "the time was up: these are the best so far"
     return lines

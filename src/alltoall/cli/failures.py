@@ -1,5 +1,6 @@
 """`alltoall failures`: what every failure costs, before it happens."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -69,12 +70,12 @@ def failures_verb(
     show(summary, as_json, _lines(found, output))
 
 
-def _lines(found: FailureReport, output: Path | None) -> dict[str, str]:
+def _lines(found: FailureReport, output: Path | None) -> dict[str, str | Sequence[str]]:
     """Return the answer for people: the worst failure, then all of them."""
-    lines = {
+    lines: dict[str, str | Sequence[str]] = {
         "worst": _worst(found),
         "healthy": f"{found.topology}: {found.kind} of time {found.time:.6g}",
-        "": "\n".join(["", *columns([HEADER, *map(_cells, found.rows)], words=[0, -1]), ""]),
+        "": ["", *columns([HEADER, *map(_cells, found.rows)], words=[0, -1]), ""],
     }
     if found.not_solved:
         late = counted(found.not_solved, "failure")

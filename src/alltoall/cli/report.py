@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from alltoall.cli.options import AsJson, LinkBandwidth
-from alltoall.cli.show import deliver
+from alltoall.cli.show import Lines, deliver
 from alltoall.cli.telling import check_outputs
 from alltoall.ir.words import counted
 from alltoall.reports.public import report
@@ -53,14 +53,14 @@ def report_verb(
     deliver(summary, as_json, _lines(summary), {output: lambda: page.html})
 
 
-def _lines(summary: dict[str, Any]) -> dict[str, str]:
+def _lines(summary: dict[str, Any]) -> Lines:
     answers = [
         f"{each['time']:.9g} by {each['method']}, {each['name']}" for each in summary["answers"]
     ]
-    lines = {
+    lines: Lines = {
         "page": summary["title"],
-        "topology": "\n".join(summary["topologies"]),
-        "time": "\n".join(answers),
+        "topology": summary["topologies"],
+        "time": answers,
         "runs": counted(summary["runs"], "run") if summary["runs"] else "",
         "size": f"{summary['bytes'] / 1000:.0f} KB",
     }

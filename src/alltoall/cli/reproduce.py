@@ -79,7 +79,7 @@ def reproduce_verb(
     and its claims as JSON. A stopped call resumes where it was.
     """
     if figure is None:
-        show({"figures": _listed()}, as_json, {"": "\n".join(_table())})
+        show({"figures": _listed()}, as_json, {"": _table()})
         return
     with progress() as report, searching() as stopped:
         made = reproduce(
@@ -100,19 +100,17 @@ def reproduce_verb(
     show({"figures": [each.to_json() for each in made]}, as_json, lines)
 
 
-def _told(made: Reproduced) -> str:
+def _told(made: Reproduced) -> list[str]:
     """Return the sentences of a figure, and where its files are."""
     complete = (
         "" if made.complete else ", not complete, so no claim is judged: run it again to go on"
     )
-    return "\n".join(
-        [
-            f"{made.title} ({made.size}{complete})",
-            *(f"{each.verdict + ':':<21}{each.claim}: {_measured(each)}" for each in made.findings),
-            made.compared,
-            f"files: {', '.join(made.files)}",
-        ]
-    )
+    return [
+        f"{made.title} ({made.size}{complete})",
+        *(f"{each.verdict + ':':<21}{each.claim}: {_measured(each)}" for each in made.findings),
+        made.compared,
+        f"files: {', '.join(made.files)}",
+    ]
 
 
 def _measured(finding: Finding) -> str:

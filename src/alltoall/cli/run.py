@@ -189,7 +189,7 @@ def run_verb(
         lines = shared_table(report)
     else:
         lines = bed_table(report) if isinstance(report, BedReport) else table(report)
-    show({**asked, **report.to_json()}, as_json, {"": "\n".join(lines)})
+    show({**asked, **report.to_json()}, as_json, {"": lines})
 
 
 def bed_table(report: BedReport) -> list[str]:

@@ -1,7 +1,9 @@
 """What the verbs print: one JSON object, or lines for people; progress and errors on stderr.
 
 Everything printed passes through `say`, which writes as escapes what a terminal would obey or
-cannot show. Answers pass through `deliver`, which saves and prints so that neither loses the other.
+cannot show. Texts may come from files, so a line end in one of `Lines`, or in a cell of a table, is
+an escape too: only a list of lines has several. Answers pass through `deliver`, which saves and
+prints so that neither loses the other.
 """
 
 import json
@@ -20,9 +22,10 @@ from alltoall.errors import (
     MissingComponentError,
     TimeLimitError,
     UsageError,
+    escaped,
 )
 from alltoall.ir.files.text import write_bytes
-from alltoall.ir.words import beyond_rounding, escaped, one_line
+from alltoall.ir.words import beyond_rounding, one_line
 
 
 class Unsaved(Exception):  # noqa: N818
@@ -104,7 +107,7 @@ def columns(
     Columns in `words` are aligned to the left, all others to the right; a negative number counts
     from the end. A bar stands before the column `bar`, if there is one and it has columns.
     """
-    count = len(rows[0])
+    count, rows = len(rows[0]), [[escaped(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     left = {each % count for each in words}
     lines = []
@@ -124,6 +127,9 @@ STANDARD_OUTPUT = Path("-")
 
 SHARES = ("gap", "loss")
 """What rounding can push a last digit away from the nothing that it is."""
+
+Lines = Mapping[str, str | Sequence[str]]
+"""What people read: the text of each label, or several lines of it."""
 
 Render = Callable[[], str | bytes]
 Files = Mapping[Path | None, Render]
@@ -164,7 +170,7 @@ def say_out(text: str) -> None:
 def show(
     summary: Mapping[str, Any],
     as_json: bool,
-    lines: Mapping[str, str],
+    lines: Lines,
     stream: TextIO | None = None,
 ) -> None:
     """Print `summary` as one JSON object, or `lines` as aligned label and text.
@@ -178,14 +184,14 @@ def show(
             return
         width = max((len(label) + 2 for label in lines if label), default=0)
         for label, text in lines.items():
-            for index, line in enumerate(text.split("\n")):
+            for index, line in enumerate([text] if isinstance(text, str) else text):
                 head = f"{label if index == 0 else '':<{width}}" if label else ""
                 _say_line(head, line, stream)
 
 
 def _say_line(label: str, line: str, stream: TextIO) -> None:
     """Print a line for people; on a terminal labels and remarks have a colour of their own."""
-    plain = printable(f"{label}{line}".rstrip(), stream.encoding)
+    plain = printable(escaped(f"{label}{line}").rstrip(), stream.encoding)
     if plain.startswith("# "):
         painted = paint(plain, ASIDE, stream)
     else:
@@ -199,9 +205,7 @@ def _tidy(summary: Mapping[str, Any]) -> dict[str, Any]:
     return {**summary, **shares}
 
 
-def deliver(
-    summary: Mapping[str, Any], as_json: bool, lines: Mapping[str, str], files: Files
-) -> None:
+def deliver(summary: Mapping[str, Any], as_json: bool, lines: Lines, files: Files) -> None:
     """Save, then print, then say what could not be saved: neither loses the other.
 
     A file named `-` is standard output, and the lines for people then go to standard error.
@@ -212,7 +216,7 @@ def deliver(
     if wanted:
         summary = {**summary, "saved": saved}
     if saved and not piped:
-        lines = {**lines, "saved": "\n".join(saved)}
+        lines = {**lines, "saved": saved}
     if failure is not None:
         summary = {**summary, "error": described(failure)}
     # Without a standard error nobody reads the lines, and the file is to be alone where it is.
@@ -265,9 +269,7 @@ def write_out(path: Path, content: str | bytes) -> None:
 
 
 def line_of(value: object) -> str:
-    """Return a value of a summary as people read it; a text, which may be a file's, on one line."""
+    """Return a value of a summary as people read it."""
     if isinstance(value, list):
-        return ", ".join(escaped(str(each)) for each in value)
-    if isinstance(value, dict):
-        return "\n".join(f"{key}: {line_of(each)}" for key, each in value.items())
-    return f"{value:.9g}" if isinstance(value, float) else escaped(str(value))
+        return ", ".join(map(str, value))
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

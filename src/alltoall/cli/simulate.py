@@ -136,7 +136,7 @@ def simulate_verb(
             progress=report,
         )
     named = {"file": None if file is None else str(file)}
-    show({**named, **found.to_json()}, as_json, {"": "\n".join(table(found))})
+    show({**named, **found.to_json()}, as_json, {"": table(found)})
 
 
 def table(found: Simulation) -> list[str]:

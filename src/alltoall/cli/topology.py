@@ -17,7 +17,7 @@ from alltoall.cli.options import (
     parameter,
     with_parameters,
 )
-from alltoall.cli.show import STANDARD_OUTPUT, deliver
+from alltoall.cli.show import STANDARD_OUTPUT, Lines, deliver
 from alltoall.cli.telling import check_outputs
 from alltoall.cli.wording import link_in_words
 from alltoall.errors import UsageError
@@ -99,9 +99,9 @@ topology_verb = with_parameters(
 )
 
 
-def _lines(summary: dict[str, Any], network: Topology) -> dict[str, str]:
+def _lines(summary: dict[str, Any], network: Topology) -> Lines:
     bounds = ", ".join(f"{name} {value:.6g}" for name, value in summary["bounds"].items())
-    lines = {
+    lines: Lines = {
         "topology": network.name,
         "nodes": f"{network.nodes}, {summary['terminals']} of them terminals",
         "names": _names(network),
@@ -113,11 +113,9 @@ def _lines(summary: dict[str, Any], network: Topology) -> dict[str, str]:
         "girth": str(summary["girth"] or "none"),
         "symmetry": f"{_symmetries(summary)} automorphisms",
         "time above": bounds,
+        "notes": network.notes,
     }
-    lines = {label: text for label, text in lines.items() if text}
-    if network.notes:
-        lines["notes"] = "\n".join(network.notes)
-    return lines
+    return {label: text for label, text in lines.items() if text}
 
 
 def _names(network: Topology) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from alltoall.cli.show import columns, line_of
+from alltoall.cli.show import Lines, columns, line_of
 from alltoall.ir.noun import Provenance
 from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.words import beyond_rounding, counted, percent, rate_of, seconds_in_words
@@ -53,12 +53,12 @@ SAME = 1e-4
 """Shares below this are not worth a word."""
 
 
-def lines_of(found: Mapping[str, Any]) -> dict[str, str]:
+def lines_of(found: Mapping[str, Any]) -> Lines:
     """Return the lines for people, in the order of the fields."""
     return dict(_line(key, value) for key, value in found.items())
 
 
-def _line(key: str, value: Any) -> tuple[str, str]:
+def _line(key: str, value: Any) -> tuple[str, str | list[str]]:
     if key == "correct":
         return "bytes", "each arrives where it must" if value else "wrong"
     if key == "gap":
@@ -68,21 +68,23 @@ def _line(key: str, value: Any) -> tuple[str, str]:
     if key == "layers":
         return "layers", "not assigned" if value is None else str(value)
     label, form = WORDING.get(key, (key.replace("_", " "), "{}"))
+    if isinstance(value, dict):
+        return label, [f"{each}: {line_of(found)}" for each, found in value.items()]
     simple = isinstance(value, int | float) and not isinstance(value, bool)
     text = form.format(value if simple else line_of(value))
     return label, re.sub(r"^1 (\w+)s\b", r"1 \1", text) if simple else text
 
 
-def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str]:
+def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str | list[str]]:
     """Return the lines about a flow, routes or a schedule: the answer first, notes last."""
     said = ((label, text(summary)) for label, text in ANSWER.items())
     lines = {label: text for label, text in said if text is not None}
-    return {"": f"{headline(summary)}\n", **lines}
+    return {"": [*headline(summary), ""], **lines}
 
 
-def headline(summary: Mapping[str, Any]) -> str:
+def headline(summary: Mapping[str, Any]) -> list[str]:
     """Say what is reached, how near it is to the proven limit, and what shortest paths reach."""
-    return "\n".join(filter(None, (_reached(summary), _against_shortest_paths(summary))))
+    return [*filter(None, (_reached(summary), _against_shortest_paths(summary)))]
 
 
 def _reached(summary: Mapping[str, Any]) -> str:
@@ -188,7 +190,7 @@ def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
     return f"{text}; {best:g} would cost at least {percent(fewer[best])} more"
 
 
-def _tradeoff(summary: Mapping[str, Any]) -> str | None:
+def _tradeoff(summary: Mapping[str, Any]) -> list[str] | None:
     """Say what else there was to choose from: a row each, the chosen one marked."""
     rows = summary.get("tradeoff")
     if not rows:
@@ -200,10 +202,10 @@ def _tradeoff(summary: Mapping[str, Any]) -> str | None:
         numbers = (row["relays"], row["steps"], row["chunks_per_shard"], row["operations"])
         times = (f"{row['time']:.6g}", f"{row['total']:.6g}")
         table.append(("*" if row["chosen"] else "", *map(str, numbers), *times))
-    return "\n".join(columns(table))
+    return columns(table)
 
 
-def _jobs(summary: Mapping[str, Any]) -> str | None:
+def _jobs(summary: Mapping[str, Any]) -> list[str] | None:
     """Say what each job has, and what is proven of its level."""
     if "levels" not in summary:
         return None
@@ -211,15 +213,15 @@ def _jobs(summary: Mapping[str, Any]) -> str | None:
     for job in sorted(summary["jobs"], key=lambda each: (each["level"], each["name"])):
         numbers = (f"{job[key]:.6g}" for key in ("rate", "time", "weight"))
         table.append((str(job["level"]), *numbers, job["name"]))
-    return "\n".join(columns(table, words=[-1]))
+    return columns(table, words=[-1])
 
 
-def _levels(summary: Mapping[str, Any]) -> str | None:
+def _levels(summary: Mapping[str, Any]) -> list[str] | None:
     levels = summary.get("levels")
-    return levels and "\n".join(
+    return levels and [
         f"{each['level']}: {percent(each['gap'])} below the proven limit {each['bound']:.6g}"
         for each in levels
-    )
+    ]
 
 
 def link_in_words(summary: Mapping[str, Any]) -> str | None:
@@ -240,14 +242,14 @@ def _transfer(summary: Mapping[str, Any]) -> str | None:
     )
 
 
-def _last(summary: Mapping[str, Any]) -> str | None:
+def _last(summary: Mapping[str, Any]) -> list[str] | None:
     found = summary.get("last")
     if found is None:
         return None
     old = "schedule loses" if "steps" in summary else "routes lose"
     lost, repaired = percent(found["unserved"]), percent(found["repaired_gap"])
     kept = f"the old {old} {lost} of the traffic; minimal repair is {repaired} above the bound"
-    return kept if "moved" not in found else f"{kept}\n{counted(found['moved'], 'route')} moved"
+    return [kept, *([f"{counted(found['moved'], 'route')} moved"] if "moved" in found else [])]
 
 
 def _robust(summary: Mapping[str, Any]) -> str | None:
@@ -262,7 +264,7 @@ def _took(summary: Mapping[str, Any]) -> str:
     return f"{summary['seconds']:.2g} s by {summary['method']}"
 
 
-ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
+ANSWER: dict[str, Callable[[Mapping[str, Any]], str | list[str] | None]] = {
     "proof": _proof,
     "routes": _routes,
     "steps": _steps,
@@ -277,6 +279,6 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "network": _network,
     "saturated": lambda summary: summary["saturated"],
     "took": _took,
-    "notes": lambda summary: "\n".join(summary["notes"]) or None,
+    "notes": lambda summary: summary["notes"] or None,
 }
 """The label of each line about an answer, in order, and what it says, if anything."""

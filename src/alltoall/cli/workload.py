@@ -106,7 +106,7 @@ def fft3d_verb(
             routes=routes,
             progress=report,
         )
-    show({"workload": "fft3d", **found.to_json()}, as_json, {"": "\n".join(fft_table(found))})
+    show({"workload": "fft3d", **found.to_json()}, as_json, {"": fft_table(found)})
 
 
 def moe_verb(
@@ -166,7 +166,7 @@ def moe_verb(
             routes=routes,
             progress=report,
         )
-    show({"workload": "moe", **found.to_json()}, as_json, {"": "\n".join(moe_table(found))})
+    show({"workload": "moe", **found.to_json()}, as_json, {"": moe_table(found)})
 
 
 def fft_table(report: FftReport) -> list[str]:

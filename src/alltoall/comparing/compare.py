@@ -184,7 +184,7 @@ def _points(
         try:
             found = _opened(each, over)
         except VerificationError as error:
-            points.append(Point(name, name, "saved", reason=str(error)))
+            points.append(Point(name, name, "saved", reason="; ".join(error.violations)))
             continue
         if isinstance(found, Answer):
             kind = type(found).__name__.lower()

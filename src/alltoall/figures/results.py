@@ -10,14 +10,13 @@ from alltoall.figures.figure import SIZES, Figure, Verdict
 from alltoall.figures.run import stem
 from alltoall.ir.files.text import read_bytes, read_text, write_bytes, write_text
 
-HEAD = """# Results
+HEAD = """# Results: the claims of the paper, checked
 
-Written by `alltoall reproduce`; do not edit. Every claim of the paper that this tool can check: the
-quantity it is about, the band in which we call it reproduced, our measurement, and the verdict.
-Bands stand beside the claims in `figures/claims.csv`, and a measurement does not change them. Where
-the paper has a number, the band allows half of its difference to no effect, either way. A claim is
-judged by its own quantity only; where we cannot measure that, it is not comparable here. The rows
-behind a picture are in the CSV file of its name, which the same command makes anew.
+For whoever doubts a claim. `alltoall reproduce` writes this page; do not edit it. Each claim has the
+band in which we call it reproduced (`figures/claims.csv`), our measurement, and the verdict. Where
+the paper has a number, the band allows half of its difference to no effect, either way. A claim whose
+own quantity we cannot measure is not comparable here. Rows are in the CSV files that the same command
+writes.
 """
 
 PICTURE = ".svg"
@@ -28,11 +27,7 @@ def write_results(page: Path, figures: Sequence[Figure], folder: Path) -> None:
     found = [each for each in (_newest(figure, folder) for figure in figures) if each]
     if not found:
         raise FormatError(f"{folder}: no figures there; expected what `alltoall reproduce` writes")
-    parts = [
-        *(HEAD, _summary(found)),
-        _others(found, Verdict.NOT_REPRODUCED, "Not reproduced"),
-        _others(found, Verdict.NOT_COMPARABLE, "Not comparable here"),
-    ]
+    parts = [HEAD, _summary(found), _not_reproduced(found)]
     for made in found:
         picture = Path(f"{made['stem']}{PICTURE}")
         write_bytes(page.parent / page.stem / picture.name, read_bytes(folder / picture))
@@ -54,8 +49,8 @@ def _newest(figure: Figure, folder: Path) -> dict[str, Any] | None:
 def _summary(found: Sequence[Mapping[str, Any]]) -> str:
     """Return the table of figures."""
     lines = [
-        "| figure | of the paper | size | reproduced | not comparable | date | machine |",
-        "|---|---|---|---|---|---|---|",
+        "| figure | of the paper | size | reproduced | not comparable | date |",
+        "|---|---|---|---|---|---|",
     ]
     for made in found:
         verdicts = [each["verdict"] for each in made["findings"]]
@@ -64,20 +59,21 @@ def _summary(found: Sequence[Mapping[str, Any]]) -> str:
         size = made["size"] if made["complete"] else f"{made['size']}, not complete"
         lines.append(
             f"| [`{made['figure']}`](#{made['figure']}) | {made['source']} | {size} | {same} | "
-            f"{other or ''} | {made['date']} | {made['machine']} |"
+            f"{other or ''} | {made['date']} |"
         )
-    return "\n".join([*lines, ""])
+    machines = "; ".join(sorted({made["machine"] for made in found}))
+    return "\n".join([*lines, "", f"Measured on {machines}.", ""])
 
 
-def _others(found: Sequence[Mapping[str, Any]], verdict: Verdict, title: str) -> str:
-    """Return the claims of a verdict, each with its reason."""
+def _not_reproduced(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return the claims that do not hold; the table of their figure says why."""
     lines = [
-        f"- `{made['figure']}`: {each['claim']}. Measured: {each['measured']} ({each['reason']})."
+        f"- [`{made['figure']}`](#{made['figure']}): {each['claim']}"
         for made in found
         for each in made["findings"]
-        if each["verdict"] == verdict
+        if each["verdict"] == Verdict.NOT_REPRODUCED
     ]
-    return "\n".join([f"## {title}", "", *(lines or ["Nothing."]), ""])
+    return "\n".join(["## Not reproduced", "", *(lines or ["Nothing."]), ""])
 
 
 def _section(made: Mapping[str, Any], picture: str) -> str:
@@ -87,8 +83,8 @@ def _section(made: Mapping[str, Any], picture: str) -> str:
     ]
     lines = (
         *(f"## {made['figure']}", ""),
-        *(f"{made['title']} ({made['source']}); {made['size']}, {made['rows']} rows.", ""),
-        *(f"![{made['title']}]({picture})", ""),
+        *(f"{made['title']}: {made['rows']} rows.", ""),
+        *(f"![{made['figure']}]({picture})", ""),
         *("| claim | reproduced if | measured | verdict |", "|---|---|---|---|", *rows, ""),
     )
     return "\n".join(lines)

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Any, ClassVar, NamedTuple
 
-from alltoall.errors import InputError
+from alltoall.errors import InputError, escaped
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.noun import Noun
-from alltoall.ir.words import escaped
 
 MAX_RANKS = 65_536
 MAX_CHUNKS = 1 << 25

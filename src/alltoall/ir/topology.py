@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alltoall.errors import InputError, TopologyError
+from alltoall.errors import InputError, TopologyError, escaped
 from alltoall.ir.arguments import kind_of, read_argument, read_fields
 from alltoall.ir.arrays import Floats, Ints, frozen
 from alltoall.ir.names import checked_names, no_node, node_called, not_a_link, two_ends
 from alltoall.ir.noun import Noun, Provenance, drawn
-from alltoall.ir.words import counted, escaped, span
+from alltoall.ir.words import counted, span
 
 MAX_NODES = 1_000_000
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -227,7 +227,7 @@ def _columns_of(name: str, rows: Iterable[Sequence[float]]) -> Iterable[Floats]:
         return frozen(found, np.float64).reshape(-1, 3).T
     except (InputError, TypeError, ValueError, LookupError):
         raise TopologyError(
-            f"{escaped(str(name))}: links that are not all (tail, head) or (tail, head, capacity); "
+            f"{name}: links that are not all (tail, head) or (tail, head, capacity); "
             "expected the numbers of two nodes, and perhaps a capacity"
         ) from None
 
@@ -241,7 +241,7 @@ def _refuse_both_orders(name: str, one: Floats, other: Floats) -> None:
         if u == v:
             continue
         raise TopologyError(
-            f"{escaped(name)}: edges name {counted(len(set(map(frozenset, both))), 'pair')} in "
+            f"{name}: edges name {counted(len(set(map(frozenset, both))), 'pair')} in "
             f"both orders, such as {u:g} and {v:g}; an edge goes both ways, and a cable that is "
             "listed from both ends would count twice; leave out one of the two, or say what they "
             "are: parallel=True if they are two cables, from_links if each is one direction"
@@ -251,7 +251,7 @@ def _refuse_both_orders(name: str, one: Floats, other: Floats) -> None:
 def _check_node_count(name: str, nodes: int) -> None:
     read_argument("nodes", nodes, kind_of(int))
     if not 0 < nodes <= MAX_NODES:
-        raise TopologyError(f"{escaped(name)}: {nodes} nodes; expected 1 to {MAX_NODES:,} nodes")
+        raise TopologyError(f"{name}: {nodes} nodes; expected 1 to {MAX_NODES:,} nodes")
 
 
 def _problems(topology: Topology) -> Iterator[str]:

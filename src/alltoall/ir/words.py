@@ -21,16 +21,6 @@ def status_in_words(status: str) -> str:
     return "within the gap asked for" if status == "within_gap" else status.replace("_", " ")
 
 
-def escaped(text: str, kept: str = "") -> str:
-    """Return a text with escapes for all that is not printable, line ends too, but what is kept."""
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() or each in kept else each.encode("unicode_escape").decode()
-        for each in text
-    )
-
-
 def one_line(name: str) -> str:
     """Return a name as printable text on one line, for comments and attributes."""
     words = " ".join(name.split())

@@ -213,7 +213,7 @@ def torch_variables() -> dict[str, str]:
 def result_of(path: Path, command: Command, subject: str) -> dict[str, Any]:
     """Return what the first rank wrote; raise if it did not."""
     if not path.exists():
-        said = command.log.read_text(encoding="utf-8", errors="replace")[-2000:]
-        raise VerificationError(subject, [f"all ranks ended without a report; they said:\n{said}"])
+        said = command.log.read_text(encoding="utf-8", errors="replace")[-2000:].splitlines()
+        raise VerificationError(subject, ["all ranks ended without a report; they said:"], said)
     value = read_json(path)
     return value if isinstance(value, dict) else {}

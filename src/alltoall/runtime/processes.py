@@ -127,25 +127,27 @@ def _orders(commands: Sequence[Command]) -> bytes:
 def _late(timeout: float, command: Command, subject: str) -> VerificationError:
     problem = (
         f"not done within {timeout:g} seconds: a rank hangs, or the time limit is too short "
-        f"(--timeout); all ranks have been ended{_told(command.log)}"
+        "(--timeout); all ranks have been ended"
     )
-    return VerificationError(subject, [problem])
+    aside, said = _last_words(command.log)
+    return VerificationError(subject, [problem + aside], said)
 
 
 def _ended(code: int, command: Command, subject: str) -> MissingComponentError | VerificationError:
+    aside, said = _last_words(command.log)
     if code == MissingComponentError.exit_code:
-        return MissingComponentError(f"{subject}: a component is missing{_told(command.log)}")
+        return MissingComponentError(f"{subject}: a component is missing{aside}", *said)
     how = f"exit code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
-    problem = f"a rank ended early ({how}); the others have been ended{_told(command.log)}"
-    return VerificationError(subject, [problem])
+    problem = f"a rank ended early ({how}); the others have been ended{aside}"
+    return VerificationError(subject, [problem], said)
 
 
-def _told(log: Path) -> str:
-    """Return the last lines of what a process said."""
+def _last_words(log: Path) -> tuple[str, list[str]]:
+    """Return the last lines of what a process said, and what to write before them."""
     # There is no log yet of what was late before it started.
     said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     lines = said.rstrip().splitlines()
     if not lines:
-        return "; it said nothing"
+        return "; it said nothing", []
     cut = ["[...]"] if len(lines) > TOLD_LINES else []
-    return "; it said:\n" + "\n".join(f"    {line}" for line in cut + lines[-TOLD_LINES:])
+    return "; it said:", cut + lines[-TOLD_LINES:]

@@ -29,7 +29,7 @@ def drill(
         try:
             first(bed)
         except VerificationError as error:
-            said.append("; ".join(error.violations))
+            said.append("; ".join((*error.violations, *error.quoted)))
         ended.append(time.monotonic())
 
     runner = threading.Thread(target=under_way, daemon=True)

@@ -32,7 +32,7 @@ def best(n: int, d: int, bidirectional: bool = False) -> Topology:
     """Build the best network of `n` nodes with `d` ports each that was found by search.
 
     One-way links, d out of every node and d into it, unless `bidirectional` asks for cables. Found
-    among lifts of small graphs and by annealing; docs/catalogue.md says how good they are.
+    among lifts of small graphs and by annealing; docs/design.md says how good they are.
     """
     name = f"best:n={n},d={d}" + (",bidirectional=true" if bidirectional else "")
     table, heads = _catalogue()

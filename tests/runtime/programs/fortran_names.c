@@ -11,12 +11,33 @@ void mpi_alltoall_f08_(void *, MPI_Fint *, MPI_Fint *, void *, MPI_Fint *, MPI_F
                        MPI_Fint *) __attribute__((weak));
 void mpi_alltoallv_f08_(void *, MPI_Fint *, MPI_Fint *, MPI_Fint *, void *, MPI_Fint *, MPI_Fint *,
                         MPI_Fint *, MPI_Fint *, MPI_Fint *) __attribute__((weak));
+void mpi_init_(MPI_Fint *) __attribute__((weak));
+void mpi_init_thread_(MPI_Fint *, MPI_Fint *, MPI_Fint *) __attribute__((weak));
+
+/* What the Fortran of a library does, of which Open MPI's goes past the C calls that are taken. */
+void pmpi_init_(MPI_Fint *code)
+{
+    *code = PMPI_Init(NULL, NULL);
+}
+
+void pmpi_init_thread_(MPI_Fint *wanted, MPI_Fint *given, MPI_Fint *code)
+{
+    int level;
+    *code = PMPI_Init_thread(NULL, NULL, *wanted, &level);
+    *given = level;
+}
 
 enum { COUNT = 50, RANKS = 4 };
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
+    MPI_Fint wanted = MPI_THREAD_MULTIPLE, given = -1, started = -1;
+    if (argc > 1)
+        mpi_init_thread_(&wanted, &given, &started);
+    else
+        mpi_init_(&started);
+    if (started != MPI_SUCCESS || (argc > 1 && given != wanted))
+        return 2;
     int rank, wrong = 0, all, send[RANKS * COUNT], receive[RANKS * COUNT];
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Fint count = COUNT, code, type = MPI_Type_c2f(MPI_INT), comm = MPI_Comm_c2f(MPI_COMM_WORLD);

@@ -15,7 +15,6 @@ from alltoall.errors import FormatError, VerificationError
 from alltoall.ir.arrays import Ints, run_starts, starts_of
 from alltoall.ir.files.fields import short, take_number, take_text
 from alltoall.ir.files.xml import parse_xml, require_element
-from alltoall.ir.words import escaped
 from alltoall.lowering.tables.hashes import (
     FIRST_PORT,
     HASHES,
@@ -171,7 +170,7 @@ def _rank(element: Element, rank: int, here: str, columns: _Columns) -> tuple[in
         raise FormatError(f"{here}: address is {found}; expected one such as 10.0.0.1")
     for send in element:
         _check(send, "send", here)
-        _send(send, rank, f"{here}, send to {escaped(send.attrib['to'][:20])}", columns)
+        _send(send, rank, f"{here}, send to {send.attrib['to'][:20]}", columns)
     return take_number(element.attrib, "node", here), address
 
 

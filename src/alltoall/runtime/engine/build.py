@@ -185,6 +185,6 @@ def _run(command: list[str]) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingComponentError(f"{command[0]} cannot be used: {error}") from None
     if ended.returncode:
-        told = "\n".join(ended.stderr.splitlines()[-TOLD_LINES:])
-        raise MissingComponentError(f"{command[0]} failed ({ended.returncode}):\n{told}")
+        told = ended.stderr.splitlines()[-TOLD_LINES:]
+        raise MissingComponentError(f"{command[0]} failed ({ended.returncode}):", *told)
     return ended.stdout

@@ -25,6 +25,7 @@
         MPI_Fint *receive_counts, MPI_Fint *receive_places, MPI_Fint *receive_type,                \
         MPI_Fint *comm, MPI_Fint *code
 
+int a2a_begin(int code); /* after the library has been initialized, once or twice */
 int a2a_init(INIT);
 int a2a_init_thread(INIT_THREAD);
 int a2a_finalize(void);
@@ -41,6 +42,8 @@ int a2a_ialltoall_c(ALLTOALL(MPI_Count), MPI_Request *request);
 #endif
 void a2a_alltoall_f(FORTRAN_ALLTOALL);
 void a2a_alltoallv_f(FORTRAN_ALLTOALLV);
+void a2a_init_f(MPI_Fint *code);
+void a2a_init_thread_f(MPI_Fint *wanted, MPI_Fint *given, MPI_Fint *code);
 void a2a_finalize_f(MPI_Fint *code);
 
 #endif

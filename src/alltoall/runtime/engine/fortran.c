@@ -51,6 +51,30 @@ void a2a_alltoallv_f(FORTRAN_ALLTOALLV)
                              MPI_Type_f2c(*receive_type), MPI_Comm_f2c(*comm)));
 }
 
+/* The library's Fortran initializes more than its C does. MPICH's calls MPI_Init, which is taken by
+ * then, Open MPI's goes past it. */
+void a2a_init_f(MPI_Fint *code)
+{
+    MPI_Fint found = MPI_SUCCESS;
+    void (*theirs)(MPI_Fint *) = (void (*)(MPI_Fint *))dlsym(RTLD_DEFAULT, "pmpi_init_");
+    if (theirs)
+        theirs(&found);
+    tell(code, theirs ? a2a_begin(found) : a2a_init(NULL, NULL));
+}
+
+void a2a_init_thread_f(MPI_Fint *wanted, MPI_Fint *given, MPI_Fint *code)
+{
+    MPI_Fint found = MPI_SUCCESS;
+    int level = 0;
+    void (*theirs)(MPI_Fint *, MPI_Fint *, MPI_Fint *) =
+        (void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *))dlsym(RTLD_DEFAULT, "pmpi_init_thread_");
+    if (theirs)
+        theirs(wanted, given, &found);
+    tell(code, theirs ? a2a_begin(found) : a2a_init_thread(NULL, NULL, *wanted, &level));
+    if (!theirs)
+        *given = level;
+}
+
 void a2a_finalize_f(MPI_Fint *code)
 {
     tell(code, a2a_finalize());

@@ -876,9 +876,9 @@ static void meet_all(void)
 }
 
 /* Look at the world as soon as there is one, so that calls that do not wait can be taken, too. */
-static int begin(int code)
+int a2a_begin(int code)
 {
-    if (code == MPI_SUCCESS) {
+    if (code == MPI_SUCCESS && !met) {
         Reason why;
         meet_all();
         bound_of(MPI_COMM_WORLD, 1, &why);
@@ -888,12 +888,12 @@ static int begin(int code)
 
 int a2a_init(int *count, char ***words)
 {
-    return begin(PMPI_Init(count, words));
+    return a2a_begin(PMPI_Init(count, words));
 }
 
 int a2a_init_thread(int *count, char ***words, int wanted, int *given)
 {
-    return begin(PMPI_Init_thread(count, words, wanted, given));
+    return a2a_begin(PMPI_Init_thread(count, words, wanted, given));
 }
 
 /* Say once what the job's all-to-alls used: if asked for, or if any did not use a schedule. */

@@ -129,6 +129,9 @@ INTERPOSE(int, MPI_Ialltoall_c, "a2a_ialltoall_c", "PMPI_Ialltoall_c",
     (send, send_counts, send_places, send_type, receive, receive_counts, receive_places,           \
      receive_type, comm, code)
 #define FORTRAN(kind)                                                                              \
+    INTERPOSE(void, mpi_init_##kind, "a2a_init_f", "pmpi_init_" #kind, (MPI_Fint * code), (code))  \
+    INTERPOSE(void, mpi_init_thread_##kind, "a2a_init_thread_f", "pmpi_init_thread_" #kind,        \
+              (MPI_Fint * wanted, MPI_Fint * given, MPI_Fint * code), (wanted, given, code))       \
     INTERPOSE(void, mpi_alltoall_##kind, "a2a_alltoall_f", "pmpi_alltoall_" #kind,                 \
               (FORTRAN_ALLTOALL), FORTRAN_SHARDS)                                                  \
     INTERPOSE(void, mpi_alltoallv_##kind, "a2a_alltoallv_f", "pmpi_alltoallv_" #kind,              \

@@ -10,7 +10,6 @@ from alltoall.errors import TopologyError
 from alltoall.ir.arrays import rows
 from alltoall.ir.names import sound_names
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import escaped
 
 MAX_NAMED = 10
 NAMES = ("name", "label")
@@ -110,7 +109,7 @@ def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
     if capacity is None:
         for u, v, data in edges:
             if CAPACITY not in data and data.get(WEIGHT, 1) != 1:
-                ends = escaped(f"{u} -> {v}")
+                ends = f"{u} -> {v}"
                 raise TopologyError(
                     f"edge {ends} has the weight {data[WEIGHT]!r} and no capacity; if weights "
                     "are capacities say so: --capacity-attribute weight for a file, in Python "
@@ -120,7 +119,7 @@ def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
         found = sorted({str(key) for *_, data in edges for key in data})[:MAX_NAMED]
         raise TopologyError(
             f"no edge has the attribute {capacity!r} that is to be its capacity; "
-            f"found {escaped(', '.join(found)) or 'none'}"
+            f"found {', '.join(found) or 'none'}"
         )
 
 
