@@ -51,7 +51,9 @@ def on_files(files: Files, config: Any) -> Files:
 def home() -> str:
     """Return README as the first page: links to other pages stay, links to other files go."""
     text = (Path(__file__).parents[1] / "README.md").read_text()
-    return re.sub(r"(?<!!)\[([^]]+)\]\((?!docs/|https?:)[^)]+\)", r"\1", text).replace("(docs/", "(")
+    return re.sub(r"(?<!!)\[([^]]+)\]\((?!docs/|https?:)[^)]+\)", r"\1", text).replace(
+        "(docs/", "("
+    )
 
 
 def options() -> str:

@@ -58,7 +58,8 @@ def test_the_site_begins_with_the_readme(site: Path) -> None:
     text = (site / "index.html").read_text()
     assert 'href="tutorials/cluster.html"' in text
     assert 'src="img/rack.svg"' in text
-    assert "(docs/" not in text and 'href="docs/' not in text
+    assert "(docs/" not in text
+    assert 'href="docs/' not in text
 
 
 def test_the_reference_has_all_verbs_and_functions(site: Path) -> None:

@@ -61,7 +61,8 @@ def followed(topology: Topology, table: dict[int, int], node: int, end: int) -> 
 
 def table_of(problem: Problem, method: str, row: int) -> dict[int, int]:
     """Return the link by which each node on a route to a terminal goes on, the same for all."""
-    topology, table = problem.topology, {}
+    topology = problem.topology
+    table: dict[int, int] = {}
     for (_, destination), (path,) in paths_of(BASELINES[method](problem, settings())).items():
         if destination == row:
             for link in path:
