@@ -12,11 +12,11 @@ from alltoall.ir.files.text import read_bytes, read_text, write_bytes, write_tex
 
 HEAD = """# Results: the claims of the paper, checked
 
-For whoever doubts a claim. `alltoall reproduce` writes this page; do not edit it. Each claim has the
-band in which we call it reproduced (`figures/claims.csv`), our measurement, and the verdict. Where
-the paper has a number, the band allows half of its difference to no effect, either way. A claim whose
-own quantity we cannot measure is not comparable here. Rows are in the CSV files that the same command
-writes.
+For whoever doubts a claim. `alltoall reproduce` writes this page; do not edit it. Each claim has
+the band in which we call it reproduced (`figures/claims.csv`), our measurement, and the verdict.
+Where the paper has a number, the band allows half of its difference to no effect, either way. A
+claim whose own quantity we cannot measure is not comparable here. Rows are in the CSV files that
+the same command writes.
 """
 
 PICTURE = ".svg"
