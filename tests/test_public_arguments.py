@@ -100,6 +100,31 @@ def test_a_wrong_argument_is_named(name: str) -> None:
         call()
 
 
+TIMED = [each for each in every_argument() if each[1] in ("time_limit", "timeout")]
+SOUND: dict[str, dict[str, Any]] = {
+    "moe": {"on": "mpi", "ranks": 2},
+    "reproduce": {"figure": "fft"},
+}
+"""What is to be right for a call to come as far as the time."""
+
+
+@pytest.mark.parametrize("seconds", [2**70, 1e300, -1, 0.0, np.nan, np.inf, -np.inf, True, "1e30"])
+@pytest.mark.parametrize("call", dict(TIMED))
+def test_a_time_is_refused_that_no_clock_can_tell(call: str, seconds: Any) -> None:
+    """At once: `design` uses all of the time that it is given."""
+    function, arguments = sound_calls()[call]
+    with pytest.raises(UsageError, match=r"time.limit|timeout|time above 0"):
+        function(**{**arguments, **SOUND.get(call, {}), dict(TIMED)[call]: seconds})
+
+
+@pytest.mark.parametrize("seconds", [2**70, -1, np.nan, np.inf])
+@pytest.mark.parametrize("verb", ["route", "schedule"])
+def test_a_solver_refuses_such_times_too(verb: str, seconds: Any) -> None:
+    """Its methods take limits of their own."""
+    with pytest.raises(UsageError, match=r"time.limit"):
+        getattr(alltoall.Solver(RING), verb)(alltoall.Demand(4), time_limit=seconds)
+
+
 def test_what_numpy_calls_a_number_is_one() -> None:
     """Arrays as groups and demands, numbers of arrays as counts and sizes."""
     expected = alltoall.solve(RING, groups=[[0, 1], [2, 3]]).time

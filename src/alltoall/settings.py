@@ -33,6 +33,9 @@ Late = Callable[[], bool]
 LEAST_SECONDS = 1e-9
 """Smallest time limit, seconds."""
 
+MOST_SECONDS = 1e8
+"""Largest time limit, three years: beyond that clocks and solvers overflow."""
+
 
 def cores() -> int:
     """Return how many cores there are to use."""
@@ -109,8 +112,11 @@ class SolveSettings:
         if not 0 < self.gap < 1:
             raise UsageError(f"gap {self.gap:g}; expected a number above 0 and below 1")
         require_solver(self.solver)
-        if self.time_limit is not None and not 0 < self.time_limit < math.inf:
-            raise UsageError(f"time limit {self.time_limit:g}; expected seconds above 0")
+        if self.time_limit is not None and not 0 < self.time_limit <= MOST_SECONDS:
+            raise UsageError(
+                f"time limit {self.time_limit:g}; expected seconds above 0, at most "
+                f"{MOST_SECONDS:g}; leave it out for none"
+            )
         if self.workers < 1:
             raise UsageError(f"{self.workers} workers; expected at least 1")
         if self.cluster is not None and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", self.cluster):

@@ -113,6 +113,20 @@ def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
         assert np.array_equal(getattr(one, key), getattr(two, key))
 
 
+def test_concurrent_parts_do_not_overshoot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two parts that respond at the same time need about as many sweeps as one part."""
+    program = reduced_program(find_symmetry(Problem.all_to_all(build("genkautz:n=301,d=4"))))
+    swept = []
+    for shared in (1_000, 0):
+        params = SweepParams(shared_groups=shared, stalled_sweeps=100)
+        monkeypatch.setattr(sweeps, "SWEEP_DEFAULTS", params)
+        search = Sweeps(program, COARSE, None)
+        search.run()
+        swept.append(search.steps)
+        assert search.gap <= 1e-3
+    assert swept[1] <= 1.2 * swept[0]
+
+
 def test_where_sweeps_stall_steps_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """To the gap that was asked for, from what the sweeps found."""
     said: list[str] = []

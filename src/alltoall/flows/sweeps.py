@@ -64,7 +64,6 @@ class SweepParams:
     part_groups: int = 32
     part_share: int = 8
     shared_groups: int = 400
-    correlation: float = 0.5
     sweeps_between_bounds: int = 5
     stalled_sweeps: int = 30
     stalled_share: float = 0.9
@@ -181,7 +180,7 @@ class Sweeps(BestSoFar):
         """Let all groups respond; return total demand times distance, and whether time is up."""
         program, team = self.program, self.team
         cuts, parts = self._cuts()
-        damping = 1 + self.params.correlation * (parts * team.size - 1)
+        damping = float(parts * team.size)  # as if all concurrent parts made the same move
         slope = self.steepness * self.urgency * self.width / self.busy.max()
         classes = program.link_class, self.unit_cost, self.share, slope
         groups = program.groups.start, program.weight, program.groups.wanted, self.flows
