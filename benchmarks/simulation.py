@@ -13,7 +13,7 @@ import time
 import alltoall
 
 SMALL = (("torus:4x4x4", "extp"), ("genkautz:n=64,d=4", "extp"))
-LARGE = (("genkautz:n=200,d=4", "extp"), ("genkautz:n=1000,d=4", "native"))
+LARGE = (("genkautz:n=200,d=4", "extp"), ("genkautz:n=1000,d=4", "ecmp"))
 COARSE = 1e-3
 ROUTE_SECONDS = 30.0
 """A time limit for the bound of a thousand nodes, of which only the routes matter here."""

@@ -30,7 +30,7 @@ CASES: tuple[tuple[str, float | None], ...] = (
     (f"route {EXPANDER} --method few", 5),
     (f"route {EXPANDER} --method pmcf --paths columns", 5),
     *((f"route {TORUS} --method {name}", 30) for name in ("sssp", "ewsp", "pmcf", "extp", "fptas")),
-    (f"route {KAUTZ} --method native", 30),
+    (f"route {KAUTZ} --method ecmp", 30),
     ("schedule genkautz:n=100,d=4", 20),
     ("solve complete:2237", None),
     ("solve complete:500", None),

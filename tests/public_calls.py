@@ -78,7 +78,7 @@ def sound_calls() -> dict[str, tuple[Callable[..., Any], Arguments]]:
     calls: dict[str, Arguments] = {
         "topology": {"given": "torus:3x3", "drop_links": 1, "remove_links": ["0-1"]},
         "problem": {"given": ring, "groups": ["0,1"], "link_bandwidth": "100G"},
-        "compare": {"given": ring, "methods": "native", "threads": 1},
+        "compare": {"given": ring, "methods": "ecmp", "threads": 1},
         "describe": {"given": ring},
         "design": {"nodes": 6, "degree": 2, "time_limit": 0.2},
         "failures": {"file": have["routes"], "only": "0-1"},
@@ -92,7 +92,7 @@ def sound_calls() -> dict[str, tuple[Callable[..., Any], Arguments]]:
         "register_target": {"name": "wrong", "target": have["target"]},
         "report": {"subjects": have["flow"]},
         "reproduce": {"figure": "nothing"},
-        "route": {**given, "method": "native"},
+        "route": {**given, "method": "ecmp"},
         "run": {"subject": have["schedule"], "sizes": 8, "iterations": 1, "warmup": 0},
         "schedule": given,
         "simulate": {"subject": have["routes"], "link_bandwidth": "100G"},

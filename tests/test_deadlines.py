@@ -99,7 +99,7 @@ CALLS: dict[str, Callable[[SolveSettings], object]] = {
     **{f"route {name}": routing(name) for name in ANYWHERE},
     "schedule": lambda each: find_schedule(problem(), "tsmcf", ScheduleSettings(solve=each)),
     "deadlock-free": lambda each: solve_deadlock_free(tiny(), 3, RouteSettings(solve=each)),
-    "route after a failure": lambda each: renew_routes(problem(), route(problem(), "native"), each),
+    "route after a failure": lambda each: renew_routes(problem(), route(problem(), "ecmp"), each),
 }
 
 
@@ -120,7 +120,7 @@ def test_a_stop_is_heard_without_a_time_limit(name: str) -> None:
     with suppress(AlltoallError):
         CALLS[name](SolveSettings(workers=1, stopped=lambda: True))
     layered, notes = layers_in_time(
-        route(tiny(), "native"), "lash", None, SolveSettings(stopped=lambda: True)
+        route(tiny(), "ecmp"), "lash", None, SolveSettings(stopped=lambda: True)
     )
     assert layered.layer is None
     assert "a signal to stop came before" in notes[0]
@@ -183,7 +183,7 @@ def test_layers_end_in_time(
 ) -> None:
     """Layers are valid, or there are none and a note says why."""
     monkeypatch.setattr("alltoall.routes.layers.dependencies.OFFERED_PER_CALL", 20)
-    routes = route(problem(), "native")
+    routes = route(problem(), "ecmp")
     began = clock.now
     layered, notes = layers_in_time(routes, algorithm, None, limited(limit).begin())
     assert clock.now <= began + limit + MOST_LATE
@@ -195,7 +195,7 @@ def test_layers_end_in_time(
 def test_late_layers_by_orders(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Orders that had no time to improve only cost layers: what they miss is offered anyway."""
     monkeypatch.setattr("alltoall.flows.sizes.OFFERED_DEPENDENCIES", 0)
-    routes = route(problem(), "native")
+    routes = route(problem(), "ecmp")
     calm = assign_layers(routes)
     hurried = assign_layers(routes, settings=limited(60))
     check_routes(hurried)
@@ -286,7 +286,7 @@ def test_paths_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_routes_beyond_memory_are_refused() -> None:
     """Twenty thousand nodes have four hundred million routes."""
     with pytest.raises(InputError, match="routes of 400,000,000 pairs need about"):
-        route(Problem.all_to_all(build("genkautz:n=20000,d=4")), "native")
+        route(Problem.all_to_all(build("genkautz:n=20000,d=4")), "ecmp")
 
 
 def test_equal_weights_are_counted_before_they_are_listed() -> None:

@@ -13,7 +13,7 @@ from alltoall.errors import UsageError
 from alltoall.flows import METHODS
 from alltoall.flows import solve as solve_problem
 from alltoall.lowering import TARGETS
-from alltoall.routes.baselines.tables import route_native
+from alltoall.routes.baselines.tables import route_ecmp
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.families import Family
 from command_line import Run
@@ -38,8 +38,8 @@ def boastful(problem: alltoall.Problem, settings: SolveSettings) -> alltoall.Flo
 
 
 def plain(problem: alltoall.Problem, settings: RouteSettings) -> "alltoall.Routes":
-    """Route as `native` does."""
-    return replace(route_native(problem, settings), method="plain")
+    """Route as `ecmp` does."""
+    return replace(route_ecmp(problem, settings), method="plain")
 
 
 def veiled(target: Any, sign: str) -> Any:

@@ -146,7 +146,7 @@ def test_progress_and_stop_reach_the_search() -> None:
     flow = alltoall.solve("jellyfish:n=16,d=3,seed=1", method="first-order", stop=lambda: True)
     assert flow.status is alltoall.Status.INTERRUPTED
     assert flow.bound <= flow.time
-    found = find_routes(PROBLEM, "native", RouteSettings(chunks=1))
+    found = find_routes(PROBLEM, "ecmp", RouteSettings(chunks=1))
     assert found.status is alltoall.Status.GAP_NOT_REACHED
 
 

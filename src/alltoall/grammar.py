@@ -134,7 +134,10 @@ ROUTE_KEYS = SEARCH | {
 
 ROUTE = {
     "auto": Method("extp; with --from, the method of the last routes"),
-    "extp": Method("optimal flow, then widest paths in whole chunks"),
+    "extp": Method(
+        "optimal flow, then widest paths in whole chunks",
+        {"raw": Key("raw", read_flag, "true or false: extracted paths as they are, as published")},
+    ),
     "pmcf": Method(
         "optimal weights on given paths",
         {
@@ -158,8 +161,9 @@ ROUTE = {
     ),
     "robust": Method("one template for many demands", {"demands": DEMANDS}),
     "sssp": Method("baseline: shortest paths that avoid load, as subnet managers do"),
-    "ewsp": Method("baseline: equal split over all shortest paths (ECMP)"),
-    "native": Method("baseline: shortest paths, lowest port first"),
+    "ewsp": Method("baseline: equal split over all shortest paths"),
+    "ecmp": Method("baseline: shortest paths, a hash of the destination picks the link"),
+    "updown": Method("baseline: climb to a root, then descend (up*/down*)"),
     "dor": Method(
         "baseline: dimension order, on tori and meshes",
         {"shape": Key("shape", read_sides, "the sides of the grid, 4x4x4")},

@@ -219,10 +219,11 @@ class RouteSettings:
     `paths` names the candidate paths of pmcf and the ILPs; `slack` is how many hops a bounded path
     may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
     the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
-    `max_layers` is what deadlock-free routes may take, and `layer_change` lets them change layer on
-    the way; `destination_based` routes to a terminal go on together where they meet; `shape` has
-    the sides of the grid that is routed by dimension, where they are not found; `robust` names the
-    demands that robust routes serve, families of `routes.skews` or files.
+    `raw` keeps the paths that extp extracted; `max_layers` is what deadlock-free routes may take,
+    and `layer_change` lets them change layer on the way; `destination_based` routes to a terminal
+    go on together where they meet; `shape` has the sides of the grid that is routed by dimension,
+    where they are not found; `robust` names the demands that robust routes serve, families of
+    `routes.skews` or files.
 
     What is done to the routes of a method, in this order (`routes.search`): `max_routes`; `chunks`,
     of which every weight becomes a multiple; `layers`, the algorithm that assigns them, or None;
@@ -235,6 +236,7 @@ class RouteSettings:
     max_routes: int | None = None
     loss: float = 0.01
     epsilon: float = 0.05
+    raw: bool = False
     seed: int = 0
     max_layers: int | None = None
     layer_change: bool = False

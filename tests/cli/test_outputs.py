@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ring = alltoall.topology("ring:4")
     ring.save(tmp_path / "net.json")
     alltoall.solve(ring).save(tmp_path / "flow.json")
-    alltoall.route(ring, method="native").save(tmp_path / "routes.json")
+    alltoall.route(ring, method="ecmp").save(tmp_path / "routes.json")
     alltoall.schedule(ring).save(tmp_path / "schedule.json")
     (tmp_path / "demand.csv").write_text("0,1,1,1\n1,0,1,1\n1,1,0,1\n1,1,1,0\n")
     (tmp_path / "limits.toml").write_text("nodes = 4\ndegree = 2\n")

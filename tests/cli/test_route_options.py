@@ -108,9 +108,9 @@ def test_deadlock_free_routes_are_cut_into_chunks_in_their_layers(run: Run) -> N
     ("words", "status"),
     [
         ((), "optimal"),
-        (("--method", "native"), "gap_not_reached"),
-        (("--method", "native", "--gap", "0.9"), "within_gap"),
-        (("--method", "native", "--time-limit", "1e-9"), "time_limit"),
+        (("--method", "ecmp"), "gap_not_reached"),
+        (("--method", "ecmp", "--gap", "0.9"), "within_gap"),
+        (("--method", "ecmp", "--time-limit", "1e-9"), "time_limit"),
         (("--chunks", "1"), "gap_not_reached"),
         (("--method", "deadlock-free", "--max-layers", "1"), "gap_not_reached"),
     ],

@@ -62,7 +62,7 @@ def test_throughput_is_that_of_the_answer() -> None:
 
 def test_flows_routes_and_schedules_side_by_side() -> None:
     """Any method of the three verbs; one that is none is refused with the list."""
-    rows = by_method(alltoall.compare("ring:5", ["solve", "link", "native", "schedule", "list"]))
+    rows = by_method(alltoall.compare("ring:5", ["solve", "link", "ecmp", "schedule", "list"]))
     assert len(rows) == 5
     assert rows["solve"].time == pytest.approx(3)
     assert rows["schedule"].time == pytest.approx(alltoall.schedule("ring:5").time)
@@ -112,8 +112,8 @@ def test_over_fills_in_values_and_seeds_share_a_line() -> None:
 
 def test_methods_vary_too() -> None:
     """A key may stand in a method; without a SPEC that has it, it is refused."""
-    found = alltoall.compare("ring:{n}", "{how}", over={"n": 5, "how": "sssp,native"})
-    assert {row.method for row in found.rows} == {"sssp", "native"}
+    found = alltoall.compare("ring:{n}", "{how}", over={"n": 5, "how": "sssp,ecmp"})
+    assert {row.method for row in found.rows} == {"sssp", "ecmp"}
     for over, said in (
         ({"n": "1..2", "k": [1]}, r"no SPEC has \{k\}"),
         ({}, r"\{n\} without values"),

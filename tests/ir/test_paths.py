@@ -112,7 +112,7 @@ def test_arrays_that_are_no_paths_are_refused(destination: list[int], start: lis
 
 def test_selected_routes_keep_weights_and_layers() -> None:
     """Routes are paths, and what is selected of them are routes."""
-    routes = route(Problem.all_to_all(build("ring:4")), "native")
+    routes = route(Problem.all_to_all(build("ring:4")), "ecmp")
     layered = replace(routes, layer=np.arange(routes.count))
     some = layered.select(np.array([5, 2]))
     assert isinstance(some, Routes)

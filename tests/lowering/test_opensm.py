@@ -17,16 +17,16 @@ from alltoall.lowering.options import Options
 from alltoall.lowering.tables.opensm_emit import LARGEST_LID, emit_opensm
 from alltoall.lowering.tables.opensm_read import read_opensm
 from alltoall.routes.baselines.dor import route_dor
-from alltoall.routes.baselines.tables import route_native, route_sssp
+from alltoall.routes.baselines.tables import route_ecmp, route_sssp
 from alltoall.settings import RouteSettings
 from alltoall.topologies.formats.ibsim import write
 from alltoall.topologies.spec import build
 from alltoall.verification import verify_text
 
-METHODS = {"native": route_native, "sssp": route_sssp, "dor": route_dor}
+METHODS = {"ecmp": route_ecmp, "sssp": route_sssp, "dor": route_dor}
 CASES = [
-    ("hypercube:3", "dor"), ("mesh:3x4", "dor"), ("torus:4x4", "native"), ("torus:3x3x3", "sssp"),
-    ("dgx2", "native"), ("bipartite:4x4", "sssp"), ("ring:5", "native"),
+    ("hypercube:3", "dor"), ("mesh:3x4", "dor"), ("torus:4x4", "ecmp"), ("torus:3x3x3", "sssp"),
+    ("dgx2", "ecmp"), ("bipartite:4x4", "sssp"), ("ring:5", "ecmp"),
 ]  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def test_round_trip(spec: str, method: str) -> None:
 def test_what_is_free_of_deadlocks_says_so() -> None:
     """Routes in one layer are checked as such when they are read back."""
     assert verify_text(TEXT, "text", SMALL)["layers"] == 1
-    circle = replace(by_destination("ring:5", "native"), layer=None)
+    circle = replace(by_destination("ring:5", "ecmp"), layer=None)
     text = emit_opensm(circle, Options())
     lines = text.splitlines(keepends=True)
     claimed = "".join([*lines[:2], "# free of deadlocks in one layer\n", *lines[2:]])
@@ -95,9 +95,9 @@ def test_routes_that_do_not_go_by_destination_are_refused() -> None:
 def test_what_infiniband_does_not_have_is_refused() -> None:
     """One-way links and more LIDs than there are."""
     with pytest.raises(TopologyError, match="full-duplex"):
-        emit_opensm(by_destination("genkautz:n=6,d=2", "native"), Options())
+        emit_opensm(by_destination("genkautz:n=6,d=2", "ecmp"), Options())
     many = Topology.from_edges("star", LARGEST_LID, [(0, 1)], terminals=[0, 1])
-    routes = route_native(Problem.all_to_all(many), RouteSettings())
+    routes = route_ecmp(Problem.all_to_all(many), RouteSettings())
     with pytest.raises(LimitError, match="at most 49151 LIDs"):
         emit_opensm(routes, Options())
 
@@ -107,7 +107,7 @@ def test_uneven_demand_uses_the_entries_it_needs() -> None:
     matrix = np.zeros((8, 8))
     matrix[0, 7] = 2.0
     problem = Problem(topology_of("hypercube:3"), Demand(8, matrix))
-    routes = route_native(problem, RouteSettings())
+    routes = route_ecmp(problem, RouteSettings())
     text = emit_opensm(routes, Options())
     assert verify_text(text, "text", routes)["routes"] == 1
     with pytest.raises(VerificationError, match=r"from node 0 to node 1 ends at a switch.*more"):

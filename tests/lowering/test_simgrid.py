@@ -20,19 +20,19 @@ from alltoall.lowering.options import Options
 from alltoall.lowering.public import lower
 from alltoall.lowering.tables.routed_file import differences
 from alltoall.lowering.tables.simgrid import emit_simgrid
-from alltoall.routes.baselines.tables import route_native
+from alltoall.routes.baselines.tables import route_ecmp
 from alltoall.settings import RouteSettings
 from alltoall.topologies.formats import simgrid
 from alltoall.verification import verify
 
 
 @cache
-def native(spec: str) -> Routes:
+def ecmp(spec: str) -> Routes:
     """Return routes of one path for each pair."""
-    return route_native(Problem.all_to_all(topology_of(spec)), RouteSettings())
+    return route_ecmp(Problem.all_to_all(topology_of(spec)), RouteSettings())
 
 
-SMALL = native("hypercube:3")
+SMALL = ecmp("hypercube:3")
 TEXT = emit_simgrid(SMALL, Options())
 
 
@@ -72,7 +72,7 @@ def read_back(text: str, problem: Problem) -> Routes:
 @pytest.mark.parametrize("spec", [*SPECS, "dgx2", "mesh:3x4"])
 def test_round_trip(spec: str) -> None:
     """What is written reads back as the same routes, which load links as they should."""
-    routes = native(spec)
+    routes = ecmp(spec)
     found = read_back(emit_simgrid(routes, Options()), routes.problem)
     assert list(differences(found, routes)) == []
     report = check_routes(found)
@@ -83,7 +83,7 @@ def test_round_trip(spec: str) -> None:
 def test_nodes_and_links_are_those_of_the_topology_that_is_written() -> None:
     """The same platform as `topology --to simgrid` writes, but for the routing."""
     topology = topology_of("ring:5 host")
-    ours = emit_simgrid(native("ring:5 host"), Options())
+    ours = emit_simgrid(ecmp("ring:5 host"), Options())
     theirs = simgrid.write(topology)
     kept = [[line for line in text.splitlines() if "route " not in line] for text in (ours, theirs)]
     assert kept[0] == [line.replace('"Floyd"', '"Full"') for line in kept[1]]
@@ -111,7 +111,7 @@ def test_pairs_without_demand_have_no_route() -> None:
     matrix = np.zeros((8, 8))
     matrix[0, 7] = 2.0
     problem = Problem(topology_of("hypercube:3"), Demand(8, matrix))
-    routes = route_native(problem, RouteSettings())
+    routes = route_ecmp(problem, RouteSettings())
     text = emit_simgrid(routes, Options())
     assert len(zone_of(text).findall("route")) == 1
     assert check_routes(read_back(text, problem)).routes == 1

@@ -174,7 +174,7 @@ def test_what_is_compared_with_keeps_its_routes(case: Case, algorithm: str) -> N
 
 
 @given(((1.0, 2), (1.0, 1)))
-@pytest.mark.parametrize("changes", [{"method": "native"}, {"problem": "no grid"}])
+@pytest.mark.parametrize("changes", [{"method": "ecmp"}, {"problem": "no grid"}])
 def test_certain_routes_and_other_graphs_stay(case: Case, changes: dict[str, str]) -> None:
     """A method that promises certain routes keeps them; elsewhere there is no dimension."""
     problem = type("Other", (), {"topology": "no grid"})

@@ -14,8 +14,10 @@ from alltoall.ir.routes import Routes
 from alltoall.paths.candidates import candidate_paths
 from alltoall.placing.listed import ListedChunks, pick_paths
 from alltoall.placing.place import DEFAULTS
+from alltoall.routes import route
 from alltoall.routes.baselines import BASELINES
 from alltoall.routes.baselines.ewsp import route_ewsp
+from alltoall.routes.layers.assign import assign_layers
 from alltoall.settings import RouteSettings
 from alltoall.topologies.properties import hop_distances
 from alltoall.topologies.spec import build
@@ -27,9 +29,9 @@ NAMES = ("torus:3x3x3", "genkautz:n=16,d=4", "hosted ring", "uneven capacities",
 def paths_of(routes: Routes) -> dict[tuple[int, int], list[list[int]]]:
     """Return the links of all routes, by pair."""
     found: dict[tuple[int, int], list[list[int]]] = {}
-    for route in range(routes.count):
-        ends = (int(routes.source[route]), int(routes.destination[route]))
-        links = routes.link[routes.start[route] : routes.start[route + 1]].tolist()
+    for each in range(routes.count):
+        ends = (int(routes.source[each]), int(routes.destination[each]))
+        links = routes.link[routes.start[each] : routes.start[each + 1]].tolist()
         found.setdefault(ends, []).append(links)
     return found
 
@@ -57,19 +59,83 @@ def followed(topology: Topology, table: dict[int, int], node: int, end: int) -> 
     return path
 
 
+def table_of(problem: Problem, method: str, row: int) -> dict[int, int]:
+    """Return the link by which each node on a route to a terminal goes on, the same for all."""
+    topology = problem.topology
+    table: dict[int, int] = {}
+    for (_, destination), (path,) in paths_of(BASELINES[method](problem, settings())).items():
+        if destination == row:
+            for link in path:
+                assert table.setdefault(int(topology.tail[link]), link) == link
+    return table
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_native_takes_the_lowest_link_that_leads_nearer(name: str) -> None:
-    """At every node on the way, whatever the capacities."""
+def test_ecmp_forwards_by_destination_over_links_that_lead_nearer(name: str) -> None:
+    """Every node has one link per destination, and it leads one hop nearer."""
     problem = case(name)
     topology = problem.topology
-    found = paths_of(BASELINES["native"](problem, settings()))
     for row, root in enumerate(topology.terminals.tolist()):
         hops = distances_to(topology, root, np.ones(topology.links))
-        nearer = np.flatnonzero(hops[topology.head] + 1 == hops[topology.tail])[::-1]
-        table = dict(zip(topology.tail[nearer].tolist(), nearer.tolist(), strict=True))
-        for source, begin in enumerate(topology.terminals.tolist()):
-            if demand_of(problem)[source, row] > 0:
-                assert found[source, row] == [followed(topology, table, begin, root)]
+        for node, link in table_of(problem, "ecmp", row).items():
+            assert hops[topology.head[link]] + 1 == hops[node]
+
+
+def test_ecmp_spreads_destinations_evenly_and_otherwise_at_each_node() -> None:
+    """Sixteen destinations behind four equal links: none idle; another node picks otherwise."""
+    ends = [(first, middle) for first in (0, 1) for middle in range(2, 6)]
+    ends += [(middle, end) for middle in range(2, 6) for end in range(6, 22)]
+    links = [*ends, *((head, tail) for tail, head in ends)]
+    problem = Problem.all_to_all(Topology.from_links("two stages", 22, [(*e, 1.0) for e in links]))
+    picked: dict[int, list[int]] = {0: [], 1: []}
+    for row in range(6, 22):
+        table = table_of(problem, "ecmp", row)
+        for node, heads in picked.items():
+            heads.append(int(problem.topology.head[table[node]]))
+    counts = [heads.count(middle) for heads in picked.values() for middle in range(2, 6)]
+    assert 2 <= min(counts) <= max(counts) <= 8
+    assert picked[0] != picked[1]
+
+
+CABLED = ("torus:3x3x3", "hypercube:3", "mesh:3x4", "ring:6", "fattree:k=4",
+          "jellyfish:n=16,d=3,seed=1", "jellyfish:n=17,d=4,seed=2")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CABLED)
+def test_updown_climbs_and_then_descends_on_the_shortest_such_way(name: str) -> None:
+    """One link per node and destination, no climb after a descent, one layer, least used links."""
+    problem = Problem.all_to_all(build(name))
+    topology = problem.topology
+    every = hop_distances(topology)
+    rank = every[int(every.max(axis=1).argmin())]
+    place = [(rank[node], node) for node in range(topology.nodes)]
+    climbs = [place[v] < place[u] for u, v in zip(topology.tail, topology.head, strict=True)]
+    for row, root in enumerate(topology.terminals.tolist()):
+        # By relaxing: the shortest descent of each node, and the shortest way of any kind.
+        down, any_way = np.full((2, topology.nodes), np.inf)
+        down[root] = any_way[root] = 0
+        for _ in range(topology.nodes):
+            for link, (u, v) in enumerate(zip(topology.tail, topology.head, strict=True)):
+                if not climbs[link]:
+                    down[u] = min(down[u], down[v] + 1)
+                any_way[u] = min(any_way[u], down[u], any_way[v] + 1 if climbs[link] else np.inf)
+        table = table_of(problem, "updown", row)
+        for begin in topology.terminals.tolist():
+            path = followed(topology, table, begin, root)
+            ways = [climbs[link] for link in path]
+            assert ways == sorted(ways, reverse=True)
+            assert any_way[begin] <= len(path) <= topology.nodes
+            if down[begin] == any_way[begin]:
+                assert len(path) == any_way[begin]
+    routes = route(problem, "updown")
+    layered = assign_layers(routes, "df-sssp")
+    assert layered.layers == 1
+
+
+def test_updown_wants_cables() -> None:
+    """A directed network has no way back to climb."""
+    with pytest.raises(InputError, match="method updown: some link has no partner"):
+        BASELINES["updown"](case("genkautz:n=16,d=4"), settings())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -144,8 +144,8 @@ def test_time_against_layers_is_the_users_choice() -> None:
     with pytest.raises(InputError, match="0 are allowed"):
         layers_in_time(routes, "lash-sequential", 0, solving)
     assert layers_in_time(routes, "lash", None, solving)[1] == ()
-    native = replace(routes, method="native")
-    assert layers_in_time(native, "lash-sequential", None, solving)[1] == ()
+    tables = replace(routes, method="ecmp")
+    assert layers_in_time(tables, "lash-sequential", None, solving)[1] == ()
 
 
 def test_lash_sequential_knows_the_orders_of_a_grid() -> None:

@@ -13,8 +13,8 @@ from alltoall.routes import route
 from alltoall.routes.baselines import BASELINES
 from strategies import problems
 
-ANYWHERE = sorted(BASELINES.keys() - {"dor"})
-SINGLE = ("native", "sssp", "ilp-disjoint", "ilp-shortest")
+ANYWHERE = sorted(BASELINES.keys() - {"dor", "updown"})
+SINGLE = ("ecmp", "sssp", "ilp-disjoint", "ilp-shortest")
 
 
 @pytest.mark.parametrize("method", ANYWHERE)
@@ -37,7 +37,7 @@ def test_random_problems(method: str, problem: Problem) -> None:
     assert report.time >= solve(problem, "grouped").bound * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("method", [*ANYWHERE, "dor"])
+@pytest.mark.parametrize("method", [*ANYWHERE, "dor", "updown"])
 def test_same_seed_same_answer(method: str) -> None:
     """Nothing depends on the clock or on the order of sets."""
     first, second = (BASELINES[method](case("torus:3x3x3"), settings(60.0)) for _ in range(2))
@@ -45,7 +45,7 @@ def test_same_seed_same_answer(method: str) -> None:
         assert np.array_equal(getattr(first, key), getattr(second, key))
 
 
-@pytest.mark.parametrize("method", [*ANYWHERE, "dor"])
+@pytest.mark.parametrize("method", [*ANYWHERE, "dor", "updown"])
 def test_out_of_time_is_still_an_answer(method: str) -> None:
     """A time limit that has passed already returns what there is, valid all the same."""
     routes = route(case("torus:3x3x3"), method, settings(seconds=1e-6))

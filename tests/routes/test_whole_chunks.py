@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import alltoall
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.problem import Problem
@@ -97,3 +98,23 @@ def test_nonsense_is_refused() -> None:
         bounded_chunks(weighted("hypercube:3"), 0, SETTINGS)
     with pytest.raises(UsageError, match="at least 1"):
         limit_routes(weighted("hypercube:3"), 0, SETTINGS)
+
+
+@pytest.mark.parametrize("layering", ["none", "lash-sequential"])
+def test_raw_routes_are_the_extracted_paths(layering: str) -> None:
+    """On the 3x3x3 torus whole chunks and dimension order take fewer routes; raw ones stay."""
+    ours = alltoall.route("torus:3x3x3", f"extp:layering={layering}")
+    raw = alltoall.route("torus:3x3x3", f"extp:raw,layering={layering}")
+    extracted = weighted("torus:3x3x3")
+    assert raw.method == "extp:raw"
+    assert raw.count > 1.1 * ours.count
+    for key in ("source", "destination", "start", "link"):
+        assert np.array_equal(getattr(raw, key), getattr(extracted, key))
+    assert raw.weight == pytest.approx(extracted.weight, rel=1e-9)
+    assert check_routes(raw).time == pytest.approx(raw.bound)
+
+
+def test_only_extp_has_raw_paths() -> None:
+    """Another method is told so."""
+    with pytest.raises(UsageError, match="method single: no setting 'raw'"):
+        alltoall.route("ring:4", "single:raw")

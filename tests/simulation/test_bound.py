@@ -39,7 +39,7 @@ def require_above_the_bound(found: Simulation) -> None:
 @settings(max_examples=15)
 def test_routes(problem: Problem, fabric: dict[str, Any], data: st.DataObject) -> None:
     """However they share links, are cut, or come in phases."""
-    method = data.draw(st.sampled_from(["native", "extp"]))
+    method = data.draw(st.sampled_from(["ecmp", "extp"]))
     routes = alltoall.route(problem, f"{method}:layering=none")
     found = alltoall.simulate(
         routes,

@@ -74,7 +74,7 @@ def routes_of(spec: str, method: str = "extp") -> Routes:
 
 def random_flows(draw: st.DrawFn, problem: Problem) -> Flows:
     """Draw flows over shortest routes of a problem, with sizes, weights and starts of their own."""
-    routes = alltoall.route(problem, "native:layering=none")
+    routes = alltoall.route(problem, "ecmp:layering=none")
     few = draw(st.lists(st.integers(0, routes.count - 1), min_size=1, max_size=12, unique=True))
     paths = routes.select(np.array(few))
 
@@ -252,7 +252,7 @@ def test_simgrid_finds_the_same(spec: str, tmp_path: Path) -> None:
     """Pure max-min over the same routes, sizes and starts: every flow ends at the same time."""
     if not has_simgrid():
         pytest.skip("SimGrid is not installed; Debian's package is python3-simgrid")
-    routes = routes_of(spec, "native")
+    routes = routes_of(spec, "ecmp")
     rng = np.random.default_rng(7)
     size = rng.integers(1, 5, routes.count).astype(np.float64) * 1e6
     start = rng.choice([0.0, 0.0, 1e-3, 2e-3], routes.count)

@@ -62,7 +62,7 @@ def test_shares_and_baselines() -> None:
     with fabric(many.problem.topology) as bed:
         for weights in ("chunks", "paced", "phases"):
             assert run(bed, many, weights=weights, phase=phase).disagreements == ()
-        for method in ("dor", "native"):
+        for method in ("dor", "updown"):
             row = run(bed, routes_of("hypercube:3", method))
             assert row.disagreements == ()
             assert row.fraction is not None

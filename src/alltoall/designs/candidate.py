@@ -16,7 +16,7 @@ from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.routes.baselines.tables import route_native
+from alltoall.routes.baselines.tables import route_sssp
 from alltoall.routes.layers.assign import assign_layers
 from alltoall.settings import LEAST_SECONDS, RouteSettings, SolveSettings, now
 from alltoall.topologies.operators import cable_links, partner_links, remove_links
@@ -145,7 +145,7 @@ def certify_candidate(
 
 def with_layers(candidate: Candidate, settings: SolveSettings) -> Candidate:
     """Return the candidate with the number of layers of one shortest path for every pair."""
-    routes = route_native(candidate.flow.problem, RouteSettings())
+    routes = route_sssp(candidate.flow.problem, RouteSettings())
     limit = limit_seconds(settings, DesignParams.grace_seconds)
     try:
         return replace(candidate, layers=assign_layers(routes, settings=limit).layers)

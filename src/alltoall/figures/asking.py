@@ -13,19 +13,21 @@ from alltoall.figures.picture import Series
 Found = TypeVar("Found")
 
 ROUTINGS = {
+    "extp raw": "extp:raw",
     "pmcf": "pmcf:paths=disjoint",
     "pmcf shortest": "pmcf:paths=shortest",
     **{
         each: each
         for each in (
-            *("extp", "single", "ilp-disjoint", "ilp-shortest", "sssp", "ewsp", "dor", "native"),
+            *("extp", "single", "ilp-disjoint", "ilp-shortest", "sssp", "ewsp", "dor"),
+            *("ecmp", "updown"),
         )
     },
 }
 """The method of each curve."""
 
 
-BY_RULE = ("sssp", "ewsp", "dor", "native")
+BY_RULE = ("sssp", "ewsp", "dor", "ecmp", "updown")
 """Methods that follow a rule, whatever the gap."""
 
 LOOSE = 0.99

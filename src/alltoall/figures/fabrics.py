@@ -82,9 +82,11 @@ def run_emulated(
     sizes: list[int],
     iterations: int,
     topology: alltoall.Topology | None = None,
+    native: bool = True,
 ) -> Any:
-    """Run on emulated links and return the report."""
-    asked: dict[str, Any] = {"sizes": sizes, "iterations": iterations, "topology": topology}
+    """Run on emulated links, beside the library's own all-to-all if `native`; return the report."""
+    asked: dict[str, Any] = {"sizes": sizes, "iterations": iterations}
+    asked |= {"topology": topology, "native": native}
     return alltoall.run(subject, on="testbed", timeout=WHOLE_RUN, rate=fabric.rate, **asked)
 
 

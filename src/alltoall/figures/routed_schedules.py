@@ -6,13 +6,13 @@ from functools import cache, partial
 import alltoall
 from alltoall.figures.asking import certified_bound, column, routed, where, within_limit
 from alltoall.figures.fabrics import (
+    GIGA,
     LATENCY,
     LINK_RATE,
     MEASURED,
     PREDICTED,
     SMALL,
     TORUS,
-    Fabric,
     emulated_sizes,
     emulated_times,
     panels_by_size,
@@ -27,41 +27,45 @@ from alltoall.figures.picture import Picture
 FABRICS = SMALL | TORUS
 TORUS_NAME = "3x3x3 torus"
 NAMES = (
-    *("extp", "pmcf", "single", "ilp-disjoint", "ilp-shortest"),
-    *("sssp", "ewsp", "dor", "native"),
+    *("extp raw", "extp", "pmcf", "single", "ilp-disjoint", "ilp-shortest"),
+    *("sssp", "ewsp", "dor", "ecmp", "updown"),
 )
-UNPACED = "extp, not paced"
-"""Our routes without rate control: every flow has the same share of a link."""
+UNPACED = ", not paced"
+"""Ends ways without rate control: every flow has the same share of a link."""
+
+LIBRARY = "library"
+"""The MPI library's own all-to-all over a fabric that forwards by ECMP."""
 
 
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     """Yield all methods on all fabrics, predicted and then measured."""
     fabrics = asked.pick(list(FABRICS), list(FABRICS), ["K4,4"])
-    names = [*NAMES, UNPACED]
+    names = [*NAMES, *(name + UNPACED for name in ("extp raw", "extp"))]
     yield from ({"fabric": f, "way": way, "kind": PREDICTED} for f in fabrics for way in names)
     if asked.testbed:
         emulated = asked.pick(fabrics, ["K4,4"], ["K4,4"])
-        ways = asked.pick(names[:-1], ["extp", "sssp"], ["extp"])
+        ways = asked.pick([*NAMES, LIBRARY], ["extp", "sssp", LIBRARY], ["extp"])
         yield from ({"fabric": f, "way": way, "kind": MEASURED} for f in emulated for way in ways)
 
 
 def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     """Route, then simulate or run; a row for each size, one without numbers if nothing fits."""
     name, way = str(point["fabric"]), str(point["way"])
-    method, limit = way.partition(",")[0], asked.pick(60.0, 15.0, 2.0)
+    limit = asked.pick(60.0, 15.0, 2.0)
+    method = "ecmp" if way == LIBRARY else way.removesuffix(UNPACED)
     routes = _routes(name, method, limit)
     if routes is None:
         return [{"bytes": 0}]
     bound = certified_bound(FABRICS[name].spec)
     shared: dict[str, Value] = {"ratio": routes.time / bound}
     if point["kind"] == MEASURED:
-        return [{**shared, **row} for row in _emulated(FABRICS[name], name, routes, asked)]
+        return [{**shared, **row} for row in _emulated(name, way, routes, asked)]
     found = alltoall.simulate(
         routes,
         link_bandwidth=LINK_RATE,
         sizes=shard_sizes(asked),
         latency=LATENCY,
-        weights="equal" if way == UNPACED else "share",
+        weights="equal" if way.endswith(UNPACED) else "share",
     )
     return [{**shared, **rates(row, PREDICTED)} for row in found.rows]
 
@@ -73,12 +77,12 @@ def _routes(name: str, method: str, limit: float) -> alltoall.Routes | None:
     return within_limit(lambda: routed(topology, method, own_bound=True, time_limit=limit))
 
 
-def _emulated(
-    fabric: Fabric, name: str, routes: alltoall.Routes, asked: Asked
-) -> list[dict[str, Value]]:
+def _emulated(name: str, way: str, routes: alltoall.Routes, asked: Asked) -> list[dict[str, Value]]:
     sizes, iterations = emulated_sizes(asked, name)[-2:], emulated_times(asked, name)
-    report = run_emulated(routes, fabric, sizes, iterations)
-    return [rates(row, MEASURED) for row in report.rows]
+    report = run_emulated(routes, FABRICS[name], sizes, iterations, native=way == LIBRARY)
+    if way != LIBRARY:
+        return [rates(row, MEASURED) for row in report.rows]
+    return [{**rates(row, MEASURED), MEASURED: row.native_throughput / GIGA} for row in report.rows]
 
 
 def _times(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
@@ -101,9 +105,17 @@ def _over_ours(rows: Sequence[Row], fabric: str, way: str) -> Measurement | None
 
 
 def _native(rows: Sequence[Row], fabric: str) -> Measurement | None:
-    found = _over_ours(rows, fabric, "native")
-    reason = "the paper's libraries use their fabric's own routes, which are not published"
-    return found and Measurement(None, f"lowest-numbered shortest paths take {found.words}", reason)
+    """Return what stands in for NCCL and oneCCL, which no machine here runs."""
+    found = {
+        way: column(where(rows, fabric=fabric, way=way, kind=MEASURED), MEASURED)
+        for way in ("extp", LIBRARY)
+    }
+    reason = "the paper's libraries are NCCL and oneCCL on their own fabrics"
+    if not all(found.values()):
+        return Measurement(None, "no emulated links here", reason)
+    ratio = found["extp"][-1] / found[LIBRARY][-1]
+    words = f"an MPI library over ECMP takes {ratio:.2f} times the time of MCF-extP"
+    return Measurement(None, words, reason)
 
 
 def _strong_on_torus(rows: Sequence[Row]) -> Measurement | None:

@@ -73,11 +73,12 @@ USED_BY: dict[str, tuple[str, ...]] = {
     ),
     "loss": ("few",),
     "epsilon": ("fptas",),
+    "raw": ("extp",),
     "shape": ("dor",),
     "chunks": SPLITTING_METHODS,
     "robust": ("robust",),
     "layer_change": ("deadlock-free",),
-    "destination_based": ("single", "deadlock-free", "sssp", "native"),
+    "destination_based": ("single", "deadlock-free", "sssp", "ecmp", "updown"),
     "layers": tuple(each for each in ROUTERS.known if each != "deadlock-free"),
     "cluster": ("extp", "deadlock-free"),
 }

@@ -14,6 +14,9 @@ from alltoall.ir.routes import Routes
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings
 
+RAW = "extp:raw"
+"""Extracted paths as they are: nothing may replace them by others of the same time."""
+
 
 def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
     """Solve the master program and extract widest paths.
@@ -24,7 +27,7 @@ def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
     settings = settings.begin()
     require_cluster(settings.solve)
     flow = solve_sources(problem, settings.solve.sharing())
-    return routes_of_flow(flow, settings.solve)
+    return routes_of_flow(flow, settings.solve, RAW if settings.raw else "extp")
 
 
 def routes_of_flow(

@@ -2,7 +2,8 @@
 
 | name | routes per pair | looks at loads |
 |---|---|---|
-| `native` | one shortest path, lowest numbers first | no |
+| `ecmp` | one shortest path, by a hash of the destination | no |
+| `updown` | one path that climbs to a root and descends (up*/down*) | no |
 | `dor` | one or two, one dimension after the other; grids only | no |
 | `ewsp` | all shortest paths, equal weights | no |
 | `sssp` | one shortest path | of the trees before |
@@ -20,7 +21,7 @@ from alltoall.routes.baselines.dor import route_dor
 from alltoall.routes.baselines.ewsp import route_ewsp
 from alltoall.routes.baselines.fptas import route_fptas
 from alltoall.routes.baselines.ilp import route_ilp_disjoint, route_ilp_shortest
-from alltoall.routes.baselines.tables import route_native, route_sssp
+from alltoall.routes.baselines.tables import route_ecmp, route_sssp, route_updown
 from alltoall.settings import RouteSettings
 
 Baseline = Callable[[Problem, RouteSettings], Routes]
@@ -31,7 +32,8 @@ BASELINES: dict[str, Baseline] = {
     "sssp": route_sssp,
     "ewsp": route_ewsp,
     "dor": route_dor,
-    "native": route_native,
+    "ecmp": route_ecmp,
+    "updown": route_updown,
     "fptas": route_fptas,
 }
 """What we are compared with, by name."""

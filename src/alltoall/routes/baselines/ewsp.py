@@ -97,7 +97,7 @@ def _require_few(problem: Problem) -> None:
             f"{topology.name}: the shortest paths of all pairs have about {entries:,.0f} links, "
             f"at most {sizes.LISTED_PATHS} paths of a pair counted; expected at most "
             f"{MOST_LISTED_LINKS:,} to list. With equal weights they would take the time "
-            f"{time:.9g}; the methods sssp and native list one path per pair"
+            f"{time:.9g}; the methods sssp and ecmp list one path per pair"
         )
 
 

@@ -1,7 +1,12 @@
-"""`sssp` and `native`: routes by tables of destinations, one link per node and destination.
+"""`sssp`, `updown` and `ecmp`: routes by tables of destinations, one link per node and destination.
 
-`native` is what a fabric without traffic engineering does: at every node the lowest-numbered link
-that leads nearer to the destination. Nothing looks at loads or capacities.
+`ecmp` is what switches do without traffic engineering: among the links that lead nearer to the
+destination, a hash of the destination picks one, other switches with other seeds. Nothing looks at
+loads or capacities.
+
+`updown` is up*/down*, as a subnet manager computes it: nodes are ordered by their distance from a
+root, a route climbs first and descends then, so that one virtual layer cannot deadlock. Schroeder
+et al., "Autonet: a high-speed, self-configuring local area network", JSAC 1991; OpenSM's UPDN.
 
 `sssp`, single-source shortest paths over weights that remember earlier trees: Hoefler, Schneider
 and Lumsdaine, "Optimized routing for large-scale InfiniBand networks", HOTI 2009; Domke, Hoefler
@@ -17,30 +22,95 @@ Within one tree the weights stand still, which is what makes the method fast and
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alltoall import core
+from alltoall.errors import InputError
 from alltoall.flows.program import certify
 from alltoall.ir.arrays import Ints
 from alltoall.ir.paths import NOTHING, Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
 from alltoall.paths.blocks import row_blocks
 from alltoall.paths.shortest import core_graph
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings
 
 
-def route_native(problem: Problem, _: RouteSettings) -> Routes:
-    """Return the route of fewest hops and lowest link numbers for every pair."""
-    topology = problem.topology
+def route_ecmp(problem: Problem, _: RouteSettings) -> Routes:
+    """Return one route of fewest hops per pair, by a hash of node and destination."""
+    topology, terminals = problem.topology, problem.topology.terminals
     # Distances to the terminals are those from them over reversed links.
     back = core.Graph(topology.nodes, topology.head, topology.tail)
-    hops = core.distances(back, np.ones(topology.links), topology.terminals)
-    table = np.full(hops.shape, NOTHING, dtype=np.int64)
-    for link in range(topology.links - 1, -1, -1):
+    hops = core.distances(back, np.ones(topology.links), terminals)
+    choices = np.zeros(hops.shape, dtype=np.int64)
+    for link in range(topology.links):
         tail, head = int(topology.tail[link]), int(topology.head[link])
-        table[hops[:, head] + 1 == hops[:, tail], tail] = link
-    return routes_from_tables(problem, table, "native")
+        choices[:, tail] += hops[:, head] + 1 == hops[:, tail]
+    left = _hashed(terminals, topology.nodes) % np.maximum(choices, 1)
+    table = np.full(hops.shape, NOTHING, dtype=np.int64)
+    for link in range(topology.links):
+        tail, head = int(topology.tail[link]), int(topology.head[link])
+        nearer = hops[:, head] + 1 == hops[:, tail]
+        table[nearer & (left[:, tail] == 0), tail] = link
+        left[:, tail] -= nearer
+    return routes_from_tables(problem, table, "ecmp")
+
+
+def _hashed(terminals: Ints, nodes: int) -> Ints:
+    """Return a number for each terminal and node, spread evenly: the end of splitmix64."""
+    mixed = (terminals[:, None] * nodes + np.arange(nodes)).astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return (mixed >> np.uint64(1)).astype(np.int64)
+
+
+def route_updown(problem: Problem, _: RouteSettings) -> Routes:
+    """Return one route per pair that climbs towards a root first, and descends then.
+
+    Among the shortest such routes, a node takes the link that the fewest tables use so far.
+    """
+    topology = problem.topology
+    climbs = _climbs(topology)
+    table = np.full((len(topology.terminals), topology.nodes), NOTHING, dtype=np.int64)
+    used = np.zeros(topology.links, dtype=np.int64)
+    for row, terminal in zip(table, topology.terminals, strict=True):
+        reached = np.zeros(topology.nodes, dtype=bool)
+        descends = np.zeros(topology.nodes, dtype=bool)
+        reached[terminal] = descends[terminal] = True
+        while True:
+            # What climbs may go on as it likes; what descends must go on descending.
+            joins = reached[topology.head] & ~reached[topology.tail]
+            links = np.flatnonzero(joins & (climbs | descends[topology.head]))
+            if not len(links):
+                break
+            links = links[np.lexsort((links, used[links], climbs[links]))]
+            tails, first = np.unique(topology.tail[links], return_index=True)
+            row[tails] = links[first]
+            reached[tails] = True
+            descends[tails] = ~climbs[links[first]]
+        used[row[row != NOTHING]] += 1
+    return routes_from_tables(problem, table, "updown")
+
+
+def _climbs(topology: Topology) -> NDArray[np.bool_]:
+    """Return which links lead up: nearer to the root, or as near and to a lower number.
+
+    The root is the node whose farthest node is nearest.
+    """
+    if not topology.bidirectional:
+        raise InputError(
+            f"{topology.name}: method updown: some link has no partner of the same capacity in the "
+            "other direction; expected cables. Directed networks have `sssp` and `ecmp`"
+        )
+    graph, unit = core_graph(topology), np.ones(topology.links)
+    blocks = row_blocks(topology.nodes, topology.nodes)
+    nodes = np.arange(topology.nodes)
+    farthest = np.concatenate([core.distances(graph, unit, nodes[b]).max(axis=1) for b in blocks])
+    (rank,) = core.distances(graph, unit, nodes[[int(farthest.argmin())]])
+    tail, head = topology.tail, topology.head
+    return np.asarray((rank[head] < rank[tail]) | ((rank[head] == rank[tail]) & (head < tail)))
 
 
 def route_sssp(problem: Problem, _: RouteSettings) -> Routes:

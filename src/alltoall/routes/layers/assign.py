@@ -43,7 +43,7 @@ LAYERINGS: dict[str, Layering] = {
 FREE_TO_CHOOSE = ("extp", "single", "few")
 """Methods that promise a time and a number of routes per pair, and no particular routes."""
 
-TABLE_METHODS = ("sssp", "native", BY_DESTINATION)
+TABLE_METHODS = ("sssp", "ecmp", "updown", BY_DESTINATION)
 """Methods with one next link per node and destination."""
 
 DIMENSION, REROUTED = "routes in dimension order", "other routes"
