@@ -173,7 +173,6 @@ def _mentions(group: str) -> Callable[[str], bool]:
 
 
 def _entry_points_of(package: Path) -> bytes:
-    """Return the entry points of an installed package as it states them."""
     try:
         return (package / "entry_points.txt").read_bytes()
     except OSError:

@@ -300,7 +300,6 @@ def _check_circulation(flow: Flow, tolerance: float) -> Iterator[str]:
 
 
 def _group_totals(flow: Flow) -> Floats:
-    """Return the total that each group sends."""
     if flow.destination is not None:
         return flow.rate * pair_demand(flow, flow.destination)
     total = np.zeros(flow.groups)

@@ -79,7 +79,6 @@ def check_destinations(routes: Routes) -> None:
 
 
 def _distinct(values: Ints) -> Ints:
-    """Return the distinct values, in order."""
     return distinct_values(np.sort(values))
 
 
@@ -103,7 +102,6 @@ class _RouteBlock:
 
 
 def _blocks(routes: Routes) -> Iterator[_RouteBlock]:
-    """Cut the routes into blocks of links."""
     hops = routes.hops
     for run in runs(routes.start, BLOCK):
         link = routes.link[int(routes.start[run.start]) : int(routes.start[run.stop])]
@@ -112,7 +110,6 @@ def _blocks(routes: Routes) -> Iterator[_RouteBlock]:
 
 
 def _load(routes: Routes) -> Floats:
-    """Sum the weights over each link."""
     load = np.zeros(routes.problem.topology.links)
     for block in _blocks(routes):
         weight = routes.weight[block.first : block.last][block.route]

@@ -97,7 +97,6 @@ class _Chunks:
 
 
 def _chunks(schedule: Schedule) -> _Chunks:
-    """Return the chunks of all pairs with a demand."""
     matrix, terminals = schedule.problem.demand.matrix, schedule.problem.demand.terminals
     pair = np.flatnonzero(~np.eye(terminals, dtype=np.bool_) if matrix is None else matrix)
     return _Chunks(schedule, pair, starts_of(schedule.chunks.of(*np.divmod(pair, terminals))))
@@ -263,7 +262,6 @@ def _find_returning(moves: _ChunkMoves) -> Ints:
 
 
 def _find_leaving(moves: _ChunkMoves) -> Ints:
-    """Return the sends from a destination."""
     return np.flatnonzero(moves.tail == moves.end[moves.chunk])
 
 

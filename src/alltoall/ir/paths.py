@@ -122,7 +122,6 @@ class Paths(Noun):
 
 
 def _check_shape(paths: Paths) -> None:
-    """Refuse arrays that are not paths."""
     count, start = len(paths.source), paths.start
     sound = (
         paths.source.shape == paths.destination.shape == (count,)

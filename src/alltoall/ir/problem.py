@@ -86,7 +86,6 @@ def _require_range(topology: Topology) -> None:
 
 
 def _require_connected(topology: Topology, demand: Demand) -> None:
-    """Raise, naming a pair, unless every pair with a demand has a path."""
     pairs = _cut_off_pairs(topology, demand)
     if len(pairs):
         what = "terminal" if demand.uniform else "pair"

@@ -55,7 +55,6 @@ def in_order(found: Mapping[str, Any]) -> Summary:
 
 
 def _own(answer: Answer) -> Summary:
-    """Return what only one kind of answer has."""
     if isinstance(answer, Flow):
         return {"flow": answer.rate, "status": answer.status.value}
     if isinstance(answer, Routes):

@@ -173,7 +173,6 @@ def _field(what: str, to: str, target: Target) -> str:
 
 
 def _target_for(noun: Schedule | Routes, to: str) -> Target:
-    """Return the target of a name, if it takes the noun."""
     if to not in TARGETS or not isinstance(noun, TARGETS[to].takes):
         names = ", ".join(targets_for(type(noun)))
         raise UsageError(f"target {to!r} for {WORDS[type(noun)]}; expected one of {names}")

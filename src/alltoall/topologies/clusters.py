@@ -75,7 +75,7 @@ def cluster(
 
 
 def dgxh100(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
-    """Build a cluster of DGX H100 hosts: 8 GPUs behind NVSwitch, and a NIC for each of them.
+    """Build DGX H100 hosts, in Gbit/s, joined by rails or by any topology.
 
     In Gbit/s. Every GPU has 18 NVLinks of 25 GB/s each way to the NVSwitches, 450 GB/s = 3600, and
     these do not block, so they are one switch here. Eight ConnectX-7 of 400 are for the compute
@@ -85,7 +85,7 @@ def dgxh100(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
 
 
 def mi300x(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
-    """Build a cluster of MI300X hosts: 8 GPUs that are all linked, and a NIC for each of them.
+    """Build MI300X hosts, in Gbit/s, joined by rails or by any topology.
 
     In Gbit/s. Every two GPUs have an Infinity Fabric link of 64 GB/s each way = 512; AMD, "Instinct
     MI300X platform" data sheet, 2023 (128 GB/s both ways, 7 links per GPU). The eight NICs of 400,

@@ -125,7 +125,6 @@ def draw_svg(topology: Topology, load: Floats | None = None) -> str:
 
 
 def _picture(topology: Topology, found: Layout, cables: list[Cable], share: Floats | None) -> str:
-    """Return the picture of nodes and cables."""
     low, high = _extent(found)
     wide, tall = (high - low).tolist()
     scale = min(WIDTH / max(wide, 0.2), HEIGHT / max(tall, 1e-9))
@@ -159,7 +158,6 @@ def _radius(found: Layout, place: Floats) -> float:
 
 
 def _extent(found: Layout) -> tuple[Floats, Floats]:
-    """Return the corners of all nodes and groups."""
     centres = np.array([each.centre for each in found.groups]).reshape(-1, 2)
     radii = np.array([each.radius for each in found.groups])[:, None]
     points = np.concatenate([found.place, centres - radii, centres + radii])

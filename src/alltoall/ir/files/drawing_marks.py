@@ -123,7 +123,6 @@ def legend(
 
 
 def _scale(share: Floats) -> str:
-    """Return the colours of loads, from none to the greatest."""
     stops = "".join(
         f'<stop offset="{at:g}" stop-color="{ramp(at)}"/>' for at in (0.0, 0.25, 0.5, 0.75, 1.0)
     )

@@ -94,7 +94,6 @@ def msccl_text(program: Program, options: Options) -> str:
 
 
 def _awaited(code: RankProgram) -> set[Step]:
-    """Return the instructions of a rank that others wait for."""
     return {step for thread in code.threads for each in thread.instructions for step in each.after}
 
 
@@ -177,7 +176,6 @@ def _steps(index: int, thread: Thread, numbers: Numbers, awaited: set[Step]) -> 
 
 
 def _or_none(value: int | None) -> int:
-    """Return a number, or -1 for none."""
     return -1 if value is None else value
 
 

@@ -212,7 +212,6 @@ def _gpu(value: object, rank: int, where: str) -> RankPlan:
 
 
 def _by_type(obj: Json, key: str, type_key: str, ids_key: str, here: str, limits: Limits) -> ByType:
-    """Return the numbers in the entries of a list, by type of channel."""
     found: ByType = {kind: [] for kind in CHANNEL_TYPES}
     spot = f"{here}, {key}"
     for value in take_list(obj, key, here, limits[0]):
@@ -266,7 +265,6 @@ def _channels(block: Json, peers: ByType, here: str) -> ByType:
 def _references(
     block: Json, remote: list[RemoteBuffer], here: str
 ) -> dict[str, list[tuple[int, Buffer]]]:
-    """Return the remote buffers of a block, by type of channel."""
     keys = ("remote_buffer_refs", "access_channel_type", "remote_buffer_ids")
     ids = _by_type({keys[0]: []} | block, *keys, here, BLOCK_LIMITS)
     for kind, buffers in ids.items():

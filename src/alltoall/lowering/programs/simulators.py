@@ -174,7 +174,6 @@ def _packed(key: int, numbers: list[int]) -> bytes:
 
 
 def _field(key: int, value: int | bytes) -> bytes:
-    """Return a field: a number, or bytes after their length."""
     if isinstance(value, int):
         return _varint(key << 3 | VARINT) + _varint(value)
     return _varint(key << 3 | BYTES) + _sized(value)

@@ -161,7 +161,6 @@ def read_ompi(text: str, where: str) -> RoutedFile:
 
 
 def _rank(element: Element, rank: int, here: str, columns: _Columns) -> tuple[int, int]:
-    """Read a rank into the columns; return its node and address."""
     _check(element, "rank", here)
     take_text(element.attrib, "id", here, (str(rank),))
     address = parse_dotted(element.attrib["address"])
@@ -175,7 +174,6 @@ def _rank(element: Element, rank: int, here: str, columns: _Columns) -> tuple[in
 
 
 def _send(element: Element, rank: int, here: str, columns: _Columns) -> None:
-    """Read a send into the columns: its routes, then its queue pairs."""
     send, before = len(columns.sends), (len(columns.routes), len(columns.queues))
     columns.sends.append((rank, *_take_numbers(element, ATTRIBUTES["send"], here)))
     for each in element:
@@ -244,7 +242,6 @@ def _array(rows: Sequence[tuple[int, ...]], width: int) -> Ints:
 
 
 def _numbers(texts: list[str]) -> Ints:
-    """Return the integers of all lists."""
     return np.array(" ".join(texts).split(" ") if texts else [], dtype=np.int64)
 
 

@@ -164,7 +164,6 @@ def _add_encap(sections: Sections, routes: Routes, address: list[str], options: 
 
 
 def _add_plain(sections: Sections, routes: Routes, address: list[str], options: Options) -> None:
-    """Add a route at every node that a route leaves."""
     topology = routes.problem.topology
     segment = link_addresses(topology)
     ends = (topology.tail[routes.link], ports_of(topology)[routes.link])

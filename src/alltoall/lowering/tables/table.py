@@ -145,7 +145,6 @@ def _require_keys(obj: dict[str, Any], keys: set[str], where: str) -> None:
 
 
 def _hops(rows: list[Any], where: str) -> Ints:
-    """Return the hops of each route, as many nodes as ports."""
     for index, row in enumerate(rows):
         here, nodes, ports = f"{where}: routes[{index}]", row["nodes"], row["ports"]
         if not isinstance(nodes, list) or not isinstance(ports, list) or not nodes:
@@ -166,7 +165,6 @@ def _check_layers(rows: list[Any], where: str) -> None:
 
 
 def _column(rows: list[Any], key: str, where: str) -> Ints:
-    """Return the integers under a key."""
     values = [row[key] for row in rows]
     if not _are_ints(values):
         for index, row in enumerate(rows):
@@ -175,7 +173,6 @@ def _column(rows: list[Any], key: str, where: str) -> Ints:
 
 
 def _flat(rows: list[Any], key: str, where: str) -> Ints:
-    """Return the integers of all arrays under a key."""
     values = list(chain.from_iterable(row[key] for row in rows))
     if not _are_ints(values):
         for index, row in enumerate(rows):

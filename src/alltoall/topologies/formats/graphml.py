@@ -63,7 +63,6 @@ def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
 
 
 def _children(element: Element, name: str) -> Iterator[tuple[int, Element]]:
-    """Return the children of one name with their numbers from 1."""
     return enumerate((child for child in element if local_name(child) == name), start=1)
 
 

@@ -51,7 +51,6 @@ def read_neighbours(text: str, where: str) -> list[Neighbour]:
 
 
 def _interfaces(value: object, where: str) -> Iterator[tuple[str, Json]]:
-    """Yield the interfaces with their names, in either form."""
     for each in _as_list(value):
         if not isinstance(each, dict):
             raise FormatError(f"{where}: an interface is {short(each)}; expected an object")
@@ -161,7 +160,6 @@ def read(text: str | Mapping[str, str], where: str, name: str) -> Topology:
 
 
 def _host_names(files: Mapping[str, str], where: str) -> dict[str, str]:
-    """Return the file of every host."""
     found: dict[str, str] = {}
     for file in files:
         suffix = next((each for each in SUFFIXES if file.endswith(each)), "")

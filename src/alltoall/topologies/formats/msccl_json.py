@@ -216,7 +216,6 @@ def write(topology: Topology) -> str:
 
 
 def _links(value: object, where: str) -> tuple[Links, int]:
-    """Return the bandwidth of every pair (source, destination) that has one."""
     if not isinstance(value, list) or not 0 < len(value) <= MAX_MATRIX_NODES:
         expected = f"a square matrix, 1 to {MAX_MATRIX_NODES} rows of numbers"
         raise FormatError(f"{where}: links must be {expected}")

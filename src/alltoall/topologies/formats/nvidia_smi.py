@@ -145,7 +145,6 @@ def _with_pcie(
 
 
 def _joins_all(counts: Ints) -> bool:
-    """Return whether NVLinks lead from every GPU to every other."""
     tail, head = np.nonzero(counts)
     return bool(reachable(len(counts), tail, head, 0).all())
 
@@ -155,7 +154,6 @@ def _names(count: int) -> list[str]:
 
 
 def _header(lines: list[list[str]], where: str) -> tuple[int, list[str]]:
-    """Return the index of the header line, and its GPUs."""
     for index, words in enumerate(lines):
         if len(words) >= 2 and _GPU.fullmatch(words[0]) and _GPU.fullmatch(words[1]):
             gpus = [word for word in words if _GPU.fullmatch(word)]
@@ -169,7 +167,6 @@ def _header(lines: list[list[str]], where: str) -> tuple[int, list[str]]:
 
 
 def _matrix(lines: list[list[str]], header: int, gpus: list[str], where: str) -> list[list[Cell]]:
-    """Return the cells between every two GPUs."""
     columns = {gpu: lines[header].index(gpu) for gpu in gpus}
     table: dict[str, list[Cell]] = {}
     for number, words in enumerate(lines[header + 1 :], start=header + 2):

@@ -85,7 +85,6 @@ def _chunks(obj: Json, ranks: int, where: str) -> Chunks:
 
 @cache
 def _fields(record: type) -> dict[str, Any]:
-    """Return the types of the fields of a record, in their order."""
     return get_type_hints(record)
 
 
@@ -106,7 +105,6 @@ def _read(kind: Any, value: object, here: str) -> Any:
 
 
 def _one(kind: type, value: object, here: str) -> Any:
-    """Return a non-negative integer, a bool or a member of an enum."""
     if issubclass(kind, Enum):
         known = {each.value: each for each in kind}
         if type(value) in (int, str) and value in known:

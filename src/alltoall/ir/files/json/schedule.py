@@ -97,7 +97,6 @@ def schedule_from_json(value: object, where: str) -> Schedule:
 
 
 def _counts(schedule: Schedule) -> dict[str, Any]:
-    """Return the pairs that have chunks, as nodes, and how many."""
     node = schedule.problem.topology.terminals.tolist()
     return {"chunks": [[node[s], node[d], count] for s, d, count in schedule.chunks.rows()]}
 
