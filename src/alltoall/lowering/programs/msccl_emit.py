@@ -76,14 +76,13 @@ def _candidates(schedule: Schedule, channels: int, limits: Limits) -> Iterator[P
         ):
             program = program_of(schedule, channels, MAX_COUNT, parts, share)
             yield program
-        if max(map(_fewest_blocks, program.ranks)) > limits.thread_blocks_per_gpu:
+        ends = (
+            sum(getattr(thread, way) is not None for thread in code.threads)
+            for code in program.ranks
+            for way in ("send_to", "receive_from")
+        )
+        if max(ends) > limits.thread_blocks_per_gpu:
             return  # and still more of them with more parts
-
-
-def _fewest_blocks(code: RankProgram) -> int:
-    """Return the thread blocks that a rank needs with as much sharing as possible."""
-    sends = sum(thread.send_to is not None for thread in code.threads)
-    return max(sends, sum(thread.receive_from is not None for thread in code.threads))
 
 
 def msccl_text(program: Program, options: Options) -> str:

@@ -6,13 +6,13 @@ and nops must wait for something (the runtime numbers its steps by their waits).
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from alltoall.errors import FormatError, InputError, UsageError
+from alltoall.errors import FormatError, UsageError
 from alltoall.ir.chunks import Chunks
-from alltoall.ir.files.fields import take_number, take_text
+from alltoall.ir.files.fields import naming, take_number, take_text
 from alltoall.ir.program import (
     EFFECTS,
     Instruction,
@@ -51,11 +51,9 @@ def read_msccl(text: str, where: str) -> Program:
     gpus = _by_id(algo.named("gpu"), ranks, "gpu", where)
     codes = [_gpu(node, rank, channels, where) for rank, node in enumerate(gpus)]
     slots = FIFO_SLOTS[take_text(algo.attributes, "proto", where, tuple(FIFO_SLOTS))]
-    try:
+    with naming(where):
         name = algo.attributes.get("name", "alltoall")
         program = Program(name, Chunks(ranks, chunks // ranks), tuple(codes), slots)
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
     _check_waits(program, where)
     _check_counts(program, where)
     problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
@@ -132,23 +130,18 @@ def _instruction(node: Node, number: int, here: str) -> Instruction:
     target = _place(node, "dst", EFFECTS[op].writes, here)
     count = take_number(node.attributes, "cnt", here, least=0 if op is Op.NOP else 1)
     take_number(node.attributes, "hasdep", here, most=1)
-    return Instruction(op, max(count, 1), source, target, _waits(node, op, here))
+    thread = take_number(node.attributes, "depid", here, least=-1)
+    index = take_number(node.attributes, "deps", here, least=-1)
+    if thread < 0 and op is Op.NOP:
+        raise FormatError(f"{here}: a nop that waits for nothing; the runtime would not count it")
+    after = (Step(thread, index),) if thread >= 0 else ()
+    return Instruction(op, max(count, 1), source, target, after)
 
 
 def _place(node: Node, side: str, used: bool, here: str) -> Place | None:
     buffer = BUFFER_NAMES[take_text(node.attributes, f"{side}buf", here, tuple(BUFFER_NAMES))]
     offset = take_number(node.attributes, f"{side}off", here, least=0 if used else -1)
     return Place(buffer, offset) if used else None
-
-
-def _waits(node: Node, op: Op, here: str) -> tuple[Step, ...]:
-    thread = take_number(node.attributes, "depid", here, least=-1)
-    index = take_number(node.attributes, "deps", here, least=-1)
-    if thread >= 0:
-        return (Step(thread, index),)
-    if op is Op.NOP:
-        raise FormatError(f"{here}: a nop that waits for nothing; the runtime would not count it")
-    return ()
 
 
 def _check_announced(threads: tuple[Thread, ...], announced: set[Step], here: str) -> None:
@@ -208,18 +201,19 @@ def _check_counts(program: Program, where: str) -> None:
 def refusals(program: Program, text: str, where: str) -> dict[str, str]:
     """Return the reasons of each runtime that rejects a file with this program."""
     given = attributes_of("algo", text, where)
-    found = {runtime: "; ".join(_reasons(program, given, runtime)) for runtime in RUNTIMES}
-    return {runtime: reasons for runtime, reasons in found.items() if reasons}
-
-
-def _reasons(program: Program, given: dict[str, str], runtime: str) -> Iterator[str]:
-    missing = [key for key in NEEDED[runtime] if key not in given]
-    if missing:
-        yield (
-            f"its parser requires {', '.join(missing)}, which the file does not have; "
-            "`alltoall lower FILE --to msccl` writes it completed"
-        )
-    yield from (problem for _, problem in excesses(program, runtime))
+    found: dict[str, str] = {}
+    for runtime in RUNTIMES:
+        reasons = [problem for _, problem in excesses(program, runtime)]
+        missing = [key for key in NEEDED[runtime] if key not in given]
+        if missing:
+            reasons.insert(
+                0,
+                f"its parser requires {', '.join(missing)}, which the file does not have; "
+                "`alltoall lower FILE --to msccl` writes it completed",
+            )
+        if reasons:
+            found[runtime] = "; ".join(reasons)
+    return found
 
 
 def complete_msccl(text: str, options: Options, where: str) -> str:

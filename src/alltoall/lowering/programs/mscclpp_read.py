@@ -7,11 +7,12 @@ the executor hold: it does not check them, and a plan beyond them would overrun 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from alltoall.errors import FormatError, InputError
+from alltoall.errors import FormatError
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.execution_plan import Copy, ExecutionPlan, Operation, PlanOp, RankPlan
 from alltoall.ir.files.fields import (
     Json,
+    naming,
     short,
     take_int,
     take_ints,
@@ -115,12 +116,6 @@ READERS: dict[str, Callable[[Json, Block, str], list[Operation]]] = {
 }
 
 
-def read_operation(value: object, block: Block, spot: str) -> list[Operation]:
-    """Read one operation, which expands to none, one or several."""
-    op = take_object(value, spot)
-    return READERS[take_text(op, "name", spot, tuple(READERS))](op, block, spot)
-
-
 def _chosen_channels(op: Json, block: Block, spot: str) -> tuple[int, ...]:
     own = block.channels[take_text(op, "channel_type", spot, CHANNEL_TYPES)]
     chosen = take_ints(op, "channel_ids", spot, MAX_PER_OPERATION)
@@ -171,10 +166,8 @@ def read_mscclpp(text: str, where: str) -> ExecutionPlan:
         raise FormatError(f"{where}: inplace is {short(plan.get('inplace'))}; expected false")
     gpus = take_list(plan, "gpus", where, MAX_RANKS)
     ranks = tuple(_gpu(gpu, rank, where) for rank, gpu in enumerate(gpus))
-    try:
+    with naming(where):
         return ExecutionPlan(take_text(plan, "name", where), _chunks(plan, ranks, where), ranks)
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
 
 
 def _chunks(plan: Json, ranks: tuple[RankPlan, ...], where: str) -> Chunks:
@@ -244,11 +237,12 @@ def _block(
     if take_int(block, "id", here) != index:
         raise FormatError(f"{here}: its id is {block['id']}; expected the thread blocks in order")
     context = Block(rank, _channels(block, peers, here), _references(block, remote, here))
-    return tuple(
-        operation
-        for number, each in enumerate(take_list(block, "ops", here, MAX_OPERATIONS))
-        for operation in read_operation(each, context, f"{here}, op {number}")
-    )
+    operations: list[Operation] = []
+    for number, each in enumerate(take_list(block, "ops", here, MAX_OPERATIONS)):
+        spot = f"{here}, op {number}"
+        op = take_object(each, spot)
+        operations += READERS[take_text(op, "name", spot, tuple(READERS))](op, context, spot)
+    return tuple(operations)
 
 
 def _channels(block: Json, peers: ByType, here: str) -> ByType:

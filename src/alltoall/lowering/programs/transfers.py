@@ -42,10 +42,6 @@ class Transfers:
         """The number of transfers."""
         return len(self.step)
 
-    def chunk_ids(self) -> Ints:
-        """Return one number per chunk: by source, then destination, then chunk."""
-        return (self.source * self.ranks + self.destination) * self.chunks.most + self.chunk
-
 
 def transfers_of(schedule: Schedule) -> Transfers:
     """Return the transfers between ranks; hops through nodes that are not terminals are joined."""
@@ -143,7 +139,9 @@ def _origins(transfers: Transfers, forwards: Ints) -> Ints:
 
     A chunk that arrives in a step can leave from the next step on.
     """
-    ids, steps = np.unique(transfers.chunk_ids(), return_inverse=True)[1], transfers.steps + 1
+    pair = transfers.source * transfers.ranks + transfers.destination
+    chunk: Ints = pair * transfers.chunks.most + transfers.chunk
+    ids, steps = np.unique(chunk, return_inverse=True)[1], transfers.steps + 1
     arrival = (transfers.receiver * transfers.count + ids) * steps + transfers.step
     departure = (transfers.sender * transfers.count + ids) * steps + transfers.step
     order = np.argsort(arrival, kind="stable")
