@@ -105,7 +105,9 @@ def _chunks(schedule: Schedule) -> _Chunks:
 def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
     """Check every chunk; count the wrong sends and chunks, and name the first."""
     number = chunks.of_sends()
-    sends, most = np.bincount(number), _longest(schedule)
+    # Every step ends at a terminal that is new to the chunk, and passes a switch at most once.
+    terminals, nodes = len(schedule.problem.topology.terminals), schedule.problem.topology.nodes
+    sends, most = np.bincount(number), (terminals - 1) * (nodes - terminals + 1)
     if sends.max() > most:
         often = int(sends.argmax())
         yield f"{chunks.name(often)} is sent {sends[often]} times; a path has at most {most} links"
@@ -115,7 +117,8 @@ def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
     for moves in _blocks(chunks, number):
         for words, find in FAULTS.items():
             found[words].add(moves.send[find(moves)])
-        found[LOST].add(moves.first + _find_undelivered(moves))
+        held = moves.held_since(np.arange(moves.chunks), moves.end)
+        found[LOST].add(moves.first + np.flatnonzero(held == schedule.steps))
     for words, wrong in found.items():
         if not wrong.count:
             continue
@@ -128,15 +131,6 @@ def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
             f"{wrong.count} {words}; the first: step {schedule.step[first]} sends "
             f"{chunks.name(int(number[first]))} over {link}"
         )
-
-
-def _longest(schedule: Schedule) -> int:
-    """Return the most sends of a chunk on a simple path; more would be a block of their own.
-
-    Every step ends at a terminal that is new to the chunk, and passes a switch at most once.
-    """
-    terminals, nodes = len(schedule.problem.topology.terminals), schedule.problem.topology.nodes
-    return (terminals - 1) * (nodes - terminals + 1)
 
 
 @dataclass
@@ -240,11 +234,6 @@ def _find_absent(moves: _ChunkMoves) -> Ints:
         if not len(more):
             return np.flatnonzero(~fine)
         fine[more] = True
-
-
-def _find_undelivered(moves: _ChunkMoves) -> Ints:
-    every = np.arange(moves.chunks)
-    return np.flatnonzero(moves.held_since(every, moves.end) == moves.schedule.steps)
 
 
 def _places(moves: _ChunkMoves, node: Ints) -> Ints:

@@ -123,25 +123,22 @@ def compose(
     nodes = sum(host.fabric.nodes + host.nics for host in hosts)
     check_size(name, nodes, sum(host.fabric.links + 2 * host.nics for host in hosts))
     if len(hosts) == 1:
-        return _single_host(name, hosts[0], outside)
+        # Build the inside of a lone host, whose NICs lead nowhere.
+        host = hosts[0]
+        require(
+            outside == RAIL,
+            name,
+            f"there is 1 host, which the outside {outside} cannot join to others; expected 2 or "
+            "more hosts, or no outside",
+        )
+        place = Places((replace(host, nics=0),))
+        links = _inside_links(place, place.hosts[0], host.gpus)
+        notes = ("a single host: its NICs are left out", *_assumed_rates(place))
+        built = from_arcs(name, host.fabric.nodes, *links, np.arange(host.gpus), notes=notes)
+        return replace(built, names=_names(place, (), np.zeros(0, dtype=np.bool_)))
     place = Places(tuple(hosts))
     planes = planes_of(name, place, outside, over)
     return _assemble(name, place, planes, cables_of(name, planes, place), forward == "nic")
-
-
-def _single_host(name: str, host: Host, outside: str) -> Topology:
-    """Build the inside of a lone host, whose NICs lead nowhere."""
-    require(
-        outside == RAIL,
-        name,
-        f"there is 1 host, which the outside {outside} cannot join to others; expected 2 or more "
-        "hosts, or no outside",
-    )
-    place = Places((replace(host, nics=0),))
-    links = _inside_links(place, place.hosts[0], host.gpus)
-    notes = ("a single host: its NICs are left out", *_assumed_rates(place))
-    built = from_arcs(name, host.fabric.nodes, *links, np.arange(host.gpus), notes=notes)
-    return replace(built, names=_names(place, (), np.zeros(0, dtype=np.bool_)))
 
 
 def _assemble(

@@ -88,16 +88,7 @@ def _candidates(schedule: Schedule, channels: int, limits: Limits) -> Iterator[P
 def msccl_text(program: Program, options: Options) -> str:
     """Print a program as MSCCL XML; raise if the runtime cannot take it."""
     check_limits(program, chosen("runtime", options.runtime, tuple(RUNTIMES)))
-    _check_waits(program)
-    return "".join(f"{line}\n" for line in _algo(program, options))
-
-
-def _awaited(code: RankProgram) -> set[Step]:
-    return {step for thread in code.threads for each in thread.instructions for step in each.after}
-
-
-def _check_waits(program: Program) -> None:
-    """Refuse waits for nops: they are no operations of a runtime, so nothing announces them."""
+    # Refuse waits for nops: they are no operations of a runtime, so nothing announces them.
     for rank, code in enumerate(program.ranks):
         for step in sorted(_awaited(code)):
             if code.threads[step.thread].instructions[step.number].op is Op.NOP:
@@ -105,6 +96,11 @@ def _check_waits(program: Program) -> None:
                     f"{program.name}: {spot(rank, *step)} is a nop that others wait for, which "
                     "MSCCL cannot express; let them wait for what it waits for"
                 )
+    return "".join(f"{line}\n" for line in _algo(program, options))
+
+
+def _awaited(code: RankProgram) -> set[Step]:
+    return {step for thread in code.threads for each in thread.instructions for step in each.after}
 
 
 def _algo(program: Program, options: Options) -> Iterator[str]:
@@ -123,20 +119,16 @@ def _algo(program: Program, options: Options) -> Iterator[str]:
         maxBytes=options.max_bytes,
     )
     for rank, code in enumerate(program.ranks):
-        yield from _gpu(rank, code)
+        sizes = {"i_chunks": code.input, "o_chunks": code.output, "s_chunks": code.scratch}
+        yield "  " + _tag("gpu", id=rank, **sizes)
+        numbers, awaited = _numbers(code), _awaited(code)
+        for index, thread in enumerate(code.threads):
+            ends = {"send": _or_none(thread.send_to), "recv": _or_none(thread.receive_from)}
+            yield "    " + _tag("tb", id=index, **ends, chan=thread.channel)
+            yield from _steps(index, thread, numbers, awaited)
+            yield "    </tb>"
+        yield "  </gpu>"
     yield "</algo>"
-
-
-def _gpu(rank: int, code: RankProgram) -> Iterator[str]:
-    sizes = {"i_chunks": code.input, "o_chunks": code.output, "s_chunks": code.scratch}
-    yield "  " + _tag("gpu", id=rank, **sizes)
-    numbers, awaited = _numbers(code), _awaited(code)
-    for index, thread in enumerate(code.threads):
-        ends = {"send": _or_none(thread.send_to), "recv": _or_none(thread.receive_from)}
-        yield "    " + _tag("tb", id=index, **ends, chan=thread.channel)
-        yield from _steps(index, thread, numbers, awaited)
-        yield "    </tb>"
-    yield "  </gpu>"
 
 
 def _numbers(code: RankProgram) -> Numbers:

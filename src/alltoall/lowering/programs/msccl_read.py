@@ -6,7 +6,6 @@ and nops must wait for something (the runtime numbers its steps by their waits).
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -41,7 +40,16 @@ Fifo = tuple[int, int, int]
 
 def read_msccl(text: str, where: str) -> Program:
     """Build a program from MSCCL XML."""
-    algo = _algo(parse_dialect(text, where), where)
+    algos = [node for node in parse_dialect(text, where) if node.name == "algo"]
+    if len(algos) != 1:
+        raise FormatError(f"{where}: {len(algos)} <algo> elements; expected one")
+    algo = algos[0]
+    take_text(algo.attributes, "coll", where, ("alltoall",))
+    if "outofplace" in algo.attributes:
+        take_number(algo.attributes, "outofplace", where, least=1, most=1)
+    for key in ("minBytes", "maxBytes", "inplace"):
+        if key in algo.attributes:
+            take_number(algo.attributes, key, where, most=MAX_BYTES)
     ranks = take_number(algo.attributes, "ngpus", where, least=2, most=MAX_GPUS)
     chunks = take_number(algo.attributes, "nchunksperloop", where, least=1)
     if chunks % ranks:
@@ -54,26 +62,24 @@ def read_msccl(text: str, where: str) -> Program:
     with naming(where):
         name = algo.attributes.get("name", "alltoall")
         program = Program(name, Chunks(ranks, chunks // ranks), tuple(codes), slots)
-    _check_waits(program, where)
+    # Refuse waits that form a circle within a rank.
+    for rank, code in enumerate(program.ranks):
+        graph = {
+            Step(thread, index): [*each.after, *([Step(thread, index - 1)] if index else [])]
+            for thread, line in enumerate(code.threads)
+            for index, each in enumerate(line.instructions)
+        }
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            steps = "; ".join(spot(rank, *step) for step in error.args[1][:4])
+            problem = f"these wait for each other in a circle: {steps}"
+            raise FormatError(f"{where}: {problem}") from None
     _check_counts(program, where)
     problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
     if all(problems):
         raise FormatError(f"{where}: no runtime takes this file; {problems[0][0][1]}")
     return program
-
-
-def _algo(top: Sequence[Node], where: str) -> Node:
-    algos = [node for node in top if node.name == "algo"]
-    if len(algos) != 1:
-        raise FormatError(f"{where}: {len(algos)} <algo> elements; expected one")
-    algo = algos[0]
-    take_text(algo.attributes, "coll", where, ("alltoall",))
-    if "outofplace" in algo.attributes:
-        take_number(algo.attributes, "outofplace", where, least=1, most=1)
-    for key in ("minBytes", "maxBytes", "inplace"):
-        if key in algo.attributes:
-            take_number(algo.attributes, key, where, most=MAX_BYTES)
-    return algo
 
 
 def _gpu(node: Node, rank: int, channels: int, where: str) -> RankProgram:
@@ -89,7 +95,19 @@ def _gpu(node: Node, rank: int, channels: int, where: str) -> RankProgram:
         for number, step in enumerate(block.named("step"))
         if step.attributes.get("hasdep") == "1" and step.attributes.get("type") != "nop"
     }
-    _check_announced(threads, announced, here)
+    for block, thread in enumerate(threads):
+        after_nop = False
+        for number, instruction in enumerate(thread.instructions):
+            place = f"{here}, tb {block}, step {number}"
+            if after_nop and not instruction.after:
+                raise FormatError(f"{place}: follows a nop, so it must have the last wait itself")
+            after_nop = instruction.op is Op.NOP
+            for step in instruction.after:
+                if step not in announced:
+                    raise FormatError(
+                        f"{place}: waits for tb {step.thread}, step {step.number}, "
+                        "which does not exist, does not have hasdep=1, or is a nop"
+                    )
     return RankProgram(sizes[0], sizes[1], sizes[2], threads)
 
 
@@ -142,38 +160,6 @@ def _place(node: Node, side: str, used: bool, here: str) -> Place | None:
     buffer = BUFFER_NAMES[take_text(node.attributes, f"{side}buf", here, tuple(BUFFER_NAMES))]
     offset = take_number(node.attributes, f"{side}off", here, least=0 if used else -1)
     return Place(buffer, offset) if used else None
-
-
-def _check_announced(threads: tuple[Thread, ...], announced: set[Step], here: str) -> None:
-    for block, thread in enumerate(threads):
-        after_nop = False
-        for number, instruction in enumerate(thread.instructions):
-            place = f"{here}, tb {block}, step {number}"
-            if after_nop and not instruction.after:
-                raise FormatError(f"{place}: follows a nop, so it must have the last wait itself")
-            after_nop = instruction.op is Op.NOP
-            for step in instruction.after:
-                if step not in announced:
-                    raise FormatError(
-                        f"{place}: waits for tb {step.thread}, step {step.number}, "
-                        "which does not exist, does not have hasdep=1, or is a nop"
-                    )
-
-
-def _check_waits(program: Program, where: str) -> None:
-    """Refuse waits that form a circle within a rank."""
-    for rank, code in enumerate(program.ranks):
-        graph = {
-            Step(thread, index): [*each.after, *([Step(thread, index - 1)] if index else [])]
-            for thread, line in enumerate(code.threads)
-            for index, each in enumerate(line.instructions)
-        }
-        try:
-            TopologicalSorter(graph).prepare()
-        except CycleError as error:
-            steps = "; ".join(spot(rank, *step) for step in error.args[1][:4])
-            problem = f"these wait for each other in a circle: {steps}"
-            raise FormatError(f"{where}: {problem}") from None
 
 
 def _check_counts(program: Program, where: str) -> None:

@@ -194,7 +194,13 @@ def _gpu(value: object, rank: int, where: str) -> RankPlan:
     if take_int(gpu, "id", here) != rank:
         raise FormatError(f"{here}: its id is {gpu['id']}; expected the GPUs in order")
     peers = _by_type(gpu, "channels", "channel_type", "connected_to", here, (MAX_LINKS, MAX_LINKS))
-    remote = _remote_buffers(gpu, here)
+    remote: list[RemoteBuffer] = []
+    for index, each in enumerate(take_list(gpu, "remote_buffers", here, MAX_LINKS)):
+        spot = f"{here}, remote buffer {index}"
+        buffer = take_object(each, spot)
+        kind = _kind(buffer, spot)
+        access = take_list(buffer, "access_channel_types", spot, len(CHANNEL_TYPES))
+        remote.append((take_int(buffer, "rank", spot), kind, tuple(map(str, access))))
     blocks = tuple(
         _block(block, index, rank, peers, remote, f"{here}, threadblock {index}")
         for index, block in enumerate(take_list(gpu, "threadblocks", here, MAX_BLOCKS))
@@ -214,17 +220,6 @@ def _by_type(obj: Json, key: str, type_key: str, ids_key: str, here: str, limits
     return found
 
 
-def _remote_buffers(gpu: Json, here: str) -> list[RemoteBuffer]:
-    buffers = []
-    for index, value in enumerate(take_list(gpu, "remote_buffers", here, MAX_LINKS)):
-        spot = f"{here}, remote buffer {index}"
-        buffer = take_object(value, spot)
-        kind = _kind(buffer, spot)
-        access = take_list(buffer, "access_channel_types", spot, len(CHANNEL_TYPES))
-        buffers.append((take_int(buffer, "rank", spot), kind, tuple(map(str, access))))
-    return buffers
-
-
 def _block(
     value: object,
     index: int,
@@ -236,33 +231,23 @@ def _block(
     block = take_object(value, here)
     if take_int(block, "id", here) != index:
         raise FormatError(f"{here}: its id is {block['id']}; expected the thread blocks in order")
-    context = Block(rank, _channels(block, peers, here), _references(block, remote, here))
-    operations: list[Operation] = []
-    for number, each in enumerate(take_list(block, "ops", here, MAX_OPERATIONS)):
-        spot = f"{here}, op {number}"
-        op = take_object(each, spot)
-        operations += READERS[take_text(op, "name", spot, tuple(READERS))](op, context, spot)
-    return tuple(operations)
-
-
-def _channels(block: Json, peers: ByType, here: str) -> ByType:
-    """Return the channels of a block, by type, as numbers among all channels of the rank."""
     channels = _by_type(block, "channels", "channel_type", "channel_ids", here, BLOCK_LIMITS)
     for kind, first in (("memory", 0), ("port", len(peers["memory"]))):
         for channel in channels[kind]:
             if channel >= len(peers[kind]):
                 raise FormatError(f"{here}: {kind} channel {channel} does not exist")
         channels[kind] = [first + channel for channel in channels[kind]]
-    return channels
-
-
-def _references(
-    block: Json, remote: list[RemoteBuffer], here: str
-) -> dict[str, list[tuple[int, Buffer]]]:
     keys = ("remote_buffer_refs", "access_channel_type", "remote_buffer_ids")
     ids = _by_type({keys[0]: []} | block, *keys, here, BLOCK_LIMITS)
     for kind, buffers in ids.items():
         for buffer in buffers:
             if buffer >= len(remote) or kind not in remote[buffer][2]:
                 raise FormatError(f"{here}: remote buffer {buffer} is not there for {kind} access")
-    return {kind: [remote[buffer][:2] for buffer in buffers] for kind, buffers in ids.items()}
+    referred = {kind: [remote[each][:2] for each in buffers] for kind, buffers in ids.items()}
+    context = Block(rank, channels, referred)
+    operations: list[Operation] = []
+    for number, each in enumerate(take_list(block, "ops", here, MAX_OPERATIONS)):
+        spot = f"{here}, op {number}"
+        op = take_object(each, spot)
+        operations += READERS[take_text(op, "name", spot, tuple(READERS))](op, context, spot)
+    return tuple(operations)

@@ -119,26 +119,8 @@ def place(transfers: Transfers, reuse: bool = True, rest: int = 0) -> BufferPlac
     pairs, chunks = (transfers.source, transfers.destination), transfers.chunks
     fresh = transfers.sender == transfers.source
     forwards = np.flatnonzero(~fresh)
-    origin = _origins(transfers, forwards)
-    delivered = transfers.receiver == transfers.destination
-    # From this step on nobody needs the chunk in the place to which a transfer brought it.
-    until = transfers.step + 1
-    np.maximum.at(until, origin, transfers.step[forwards] + 1)
-    until += rest if reuse else transfers.steps
-    slots, sizes = _allocate(transfers, np.flatnonzero(~delivered), until)
-    to_buffer = np.where(delivered, Buffer.OUTPUT, Buffer.SCRATCH)
-    to_offset = np.where(delivered, chunks.in_output(*pairs) + transfers.chunk, slots)
-    from_buffer = np.full(transfers.count, Buffer.INPUT, dtype=np.int64)
-    from_offset = chunks.in_input(*pairs) + transfers.chunk
-    from_buffer[forwards], from_offset[forwards] = to_buffer[origin], to_offset[origin]
-    return BufferPlacement(transfers, from_buffer, from_offset, to_buffer, to_offset, sizes)
-
-
-def _origins(transfers: Transfers, forwards: Ints) -> Ints:
-    """Return, for each transfer in `forwards`, the last one that brought its chunk to its sender.
-
-    A chunk that arrives in a step can leave from the next step on.
-    """
+    # The last transfer that brought each chunk to its sender: what arrives in a step can leave from
+    # the next step on.
     pair = transfers.source * transfers.ranks + transfers.destination
     chunk: Ints = pair * transfers.chunks.most + transfers.chunk
     ids, steps = np.unique(chunk, return_inverse=True)[1], transfers.steps + 1
@@ -151,7 +133,18 @@ def _origins(transfers: Transfers, forwards: Ints) -> Ints:
     for missing in forwards[~brought][:1]:
         problem = "before it has received it"
         raise InputError(_describe_send(transfers, transfers.sender, int(missing), problem))
-    return origin
+    delivered = transfers.receiver == transfers.destination
+    # From this step on nobody needs the chunk in the place to which a transfer brought it.
+    until = transfers.step + 1
+    np.maximum.at(until, origin, transfers.step[forwards] + 1)
+    until += rest if reuse else transfers.steps
+    slots, sizes = _allocate(transfers, np.flatnonzero(~delivered), until)
+    to_buffer = np.where(delivered, Buffer.OUTPUT, Buffer.SCRATCH)
+    to_offset = np.where(delivered, chunks.in_output(*pairs) + transfers.chunk, slots)
+    from_buffer = np.full(transfers.count, Buffer.INPUT, dtype=np.int64)
+    from_offset = chunks.in_input(*pairs) + transfers.chunk
+    from_buffer[forwards], from_offset[forwards] = to_buffer[origin], to_offset[origin]
+    return BufferPlacement(transfers, from_buffer, from_offset, to_buffer, to_offset, sizes)
 
 
 def _allocate(transfers: Transfers, stored: Ints, until: Ints) -> tuple[Ints, Ints]:

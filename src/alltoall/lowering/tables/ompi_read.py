@@ -157,7 +157,18 @@ def read_ompi(text: str, where: str) -> RoutedFile:
     file = _file(columns, node, where)
     sends, queue_pairs = _array(columns.sends, 3), _array(columns.queues, 7)
     queues = QueueTable(root.attrib["hash"], address, sends, queue_pairs)
-    return by_node(queues.checked(_with_facts(file, root, queues, where)))
+    # Hold the numbers in the root against the routes and queue pairs.
+    phases = 1 + int(queues.phase.max())
+    for key, found in (
+        ("routes-per-destination", int(pair_sizes(file.source, file.destination).max())),
+        ("layers", 0 if file.layer is None else 1 + int(file.layer.max())),
+        ("phases", phases),
+    ):
+        stated = take_number(root.attrib, key, where)
+        if found > stated or (found < stated and key != "routes-per-destination"):
+            raise FormatError(f"{where}: {key} is {root.attrib[key]}; found {found} in the file")
+    facts = {"hash": root.attrib["hash"], "phases": phases}
+    return by_node(queues.checked(replace(file, facts=facts)))
 
 
 def _rank(element: Element, rank: int, here: str, columns: _Columns) -> tuple[int, int]:
@@ -221,20 +232,6 @@ def _file(columns: _Columns, node: Ints, where: str) -> RoutedFile:
         )
     require_order(replace(file, source=source, destination=destination), rows[:, 1], where)
     return file
-
-
-def _with_facts(file: RoutedFile, root: Element, queues: QueueTable, where: str) -> RoutedFile:
-    """Hold the numbers in the root against the routes and queue pairs."""
-    phases = 1 + int(queues.phase.max())
-    for key, found in (
-        ("routes-per-destination", int(pair_sizes(file.source, file.destination).max())),
-        ("layers", 0 if file.layer is None else 1 + int(file.layer.max())),
-        ("phases", phases),
-    ):
-        stated = take_number(root.attrib, key, where)
-        if found > stated or (found < stated and key != "routes-per-destination"):
-            raise FormatError(f"{where}: {key} is {root.attrib[key]}; found {found} in the file")
-    return replace(file, facts={"hash": root.attrib["hash"], "phases": phases})
 
 
 def _array(rows: Sequence[tuple[int, ...]], width: int) -> Ints:
