@@ -35,9 +35,9 @@ def test_with_barriers_a_schedule_takes_its_time_and_a_latency_per_step(
 ) -> None:
     """Terminals next to each other: alpha for every step, and beta for the time of the schedule."""
     schedule = schedule_of(spec, host)
-    found = alltoall.simulate(schedule, link_bandwidth=1e9, sizes=10**6, sync="step")
+    found = alltoall.simulate(schedule, link_bandwidth=1e9, bytes=10**6, sync="step")
     assert found.seconds == pytest.approx(schedule.time * 1e-3)
-    later = alltoall.simulate(schedule, link_bandwidth=1e9, sizes=10**6, sync="step", latency=1e-3)
+    later = alltoall.simulate(schedule, link_bandwidth=1e9, bytes=10**6, sync="step", latency=1e-3)
     hops = 1 if spec in ("ring:4", "hypercube:3") else {"torus:3x3": 3, "dgx2": 3}[spec]
     assert later.seconds == pytest.approx((schedule.time + hops * schedule.steps) * 1e-3)
 
@@ -98,7 +98,7 @@ def test_overheads_of_a_sender_follow_each_other() -> None:
     asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "overhead": 2.0}
     assert alltoall.simulate(schedule, **asked).seconds == pytest.approx(2 + 2 + 10)
     assert alltoall.simulate(schedule, **asked, start=[0, 5, 0, 0]).seconds == pytest.approx(19)
-    limited = alltoall.simulate(schedule, link_bandwidth=1.0, sizes=10, injection=0.5)
+    limited = alltoall.simulate(schedule, link_bandwidth=1.0, bytes=10, injection=0.5)
     assert limited.seconds == pytest.approx(40)
     assert limited.bound_seconds == pytest.approx(40)
 

@@ -101,9 +101,9 @@ def test_routes_at_their_weights_take_the_time_of_the_fullest_link() -> None:
     """Paced at their shares, the flows of the fullest link end together, when it is done."""
     routes = routes_of("genkautz:n=20,d=3")
     assert len(np.unique(routes.weight)) > 1
-    found = alltoall.simulate(routes, link_bandwidth=1e9, sizes=10**6, weights="share")
+    found = alltoall.simulate(routes, link_bandwidth=1e9, bytes=10**6, weights="share")
     assert found.seconds == pytest.approx(routes.time * 1e-3)
-    fair = alltoall.simulate(routes, link_bandwidth=1e9, sizes=10**6)
+    fair = alltoall.simulate(routes, link_bandwidth=1e9, bytes=10**6)
     assert fair.seconds > found.seconds * 1.001
 
 
@@ -180,7 +180,7 @@ def test_phases_follow_each_other() -> None:
     routes = routes_of("ring:5", "single")
     split = split_phases(routes, 2, 0.5)
     found = alltoall.simulate(
-        routes, link_bandwidth=1e9, sizes=10**6, latency=1e-3, phases=2, phase_loss=0.5,
+        routes, link_bandwidth=1e9, bytes=10**6, latency=1e-3, phases=2, phase_loss=0.5,
         weights="share",
     )  # fmt: skip
     longest = [int(routes.hops[split.phase == each].max()) for each in range(2)]

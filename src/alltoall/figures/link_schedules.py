@@ -59,7 +59,7 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     found = alltoall.simulate(
         subject,
         link_bandwidth=LINK_RATE,
-        sizes=shard_sizes(asked),
+        bytes=shard_sizes(asked),
         latency=LATENCY,
         overhead=OVERHEAD,
     )
