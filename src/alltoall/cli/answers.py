@@ -9,19 +9,17 @@ from typing import Any
 
 import typer
 
-from alltoall.cli.options import Call, option, options_of, with_parameters
+import alltoall
+from alltoall.cli.options import VerbCall, option, options_of, with_parameters
 from alltoall.cli.outputs import check_outputs
 from alltoall.cli.progress import progress
 from alltoall.cli.ranks import in_a_team
 from alltoall.cli.show import deliver
 from alltoall.cli.signals import searching
 from alltoall.cli.wording import lines_of_answer
-from alltoall.flows.public import solve
 from alltoall.ir.noun import Provenance
 from alltoall.ir.summaries import summary_of
 from alltoall.registry import deferred
-from alltoall.routes.public import route
-from alltoall.schedules.public import schedule
 from alltoall.topologies.given import Answer
 from alltoall.topologies.public import topology
 
@@ -37,10 +35,10 @@ def _verb_of(function: Callable[..., Answer]) -> Callable[..., None]:
     """Return the verb of a function that answers a problem."""
     own = list(options_of(function))
     keywords = {each.name for each in own}
-    parts = in_a_team if function is solve else nullcontext
+    parts = in_a_team if function is alltoall.solve else nullcontext
 
     def verb(context: typer.Context, **given: Any) -> None:
-        call = Call(context, given)
+        call = VerbCall(context, given)
         check_outputs(context)
         network = topology(given["given"], **{each.name: given[each.name] for each in CHANGES})
         asked = {key: given[key] for key in keywords} | {"given": network}
@@ -49,10 +47,12 @@ def _verb_of(function: Callable[..., Answer]) -> Callable[..., None]:
         _tell(answer, call)
 
     printed = [option(keyword, function.__name__, None) for keyword in ("output", "json")]
-    return with_parameters(verb, [*own, *printed, *CHANGES], inspect.getdoc(function) or "")
+    return with_parameters(
+        verb, [*own, *printed, *CHANGES], inspect.getdoc(inspect.unwrap(function)) or ""
+    )
 
 
-def _tell(answer: Answer, call: Call) -> None:
+def _tell(answer: Answer, call: VerbCall) -> None:
     """Save an answer with the command that it comes from, and print what sums it up."""
     summary = {**summary_of(answer), "seconds": call.seconds}
     output = call.path("output")
@@ -64,4 +64,8 @@ def _tell(answer: Answer, call: Call) -> None:
     deliver(summary, call.json, lines_of_answer(summary), files)
 
 
-solve_verb, route_verb, schedule_verb = _verb_of(solve), _verb_of(route), _verb_of(schedule)
+def __getattr__(name: str) -> Callable[..., None]:
+    """Return the verb of a public function, which is imported only now."""
+    if name not in ("solve_verb", "route_verb", "schedule_verb"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _verb_of(getattr(alltoall, name.removesuffix("_verb")))

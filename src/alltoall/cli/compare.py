@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from alltoall.cli.options import Call, verb_of
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
 from alltoall.comparing.compare import compare
 from alltoall.comparing.comparison import Comparison
 from alltoall.ir.words import counted
 
 
-def _tell(found: Comparison, call: Call) -> None:
+def _tell(found: Comparison, call: VerbCall) -> None:
     if call.json:
         summary = found.to_json() | {"seconds": call.seconds}
         del summary["points"]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from alltoall.cli.options import Call, verb_of
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import STANDARD_OUTPUT, Lines, deliver
 from alltoall.designs.candidate import Candidate
 from alltoall.designs.design import Design
@@ -16,7 +16,7 @@ UNKNOWN = "-"
 """In a column that was not asked for."""
 
 
-def _tell(found: Design, call: Call) -> None:
+def _tell(found: Design, call: VerbCall) -> None:
     made = Provenance.of_now(command=call.command, seed=call.given["seed"])
     saved = replace(found.topology, provenance=made)
     output = call.path("output")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from alltoall.cli.options import Call, verb_of
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
 from alltoall.comparing.failures import INDEX, FailureReport, FailureRow, failures
 from alltoall.ir.words import counted
@@ -11,7 +11,7 @@ from alltoall.ir.words import counted
 HEADER = ("failure", "lost", "time", "slower", "bound", "above it", "moved", "")
 
 
-def _tell(found: FailureReport, call: Call) -> None:
+def _tell(found: FailureReport, call: VerbCall) -> None:
     summary = {"file": call.given["file"], **found.to_json(), "seconds": call.seconds}
     show(summary, call.json, _lines(found, call.path("output")))
 

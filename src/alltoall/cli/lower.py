@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from alltoall.cli.options import Call, options_of, with_parameters
+from alltoall.cli.options import VerbCall, options_of, with_parameters
 from alltoall.cli.outputs import check_outputs
 from alltoall.cli.show import STANDARD_OUTPUT, Files, deliver, write_out
 from alltoall.cli.wording import lines_of
@@ -15,7 +15,7 @@ from alltoall.lowering.public import LoweredFiles, lower
 
 
 def _verb(context: typer.Context, **given: Any) -> None:
-    call = Call(context, given)
+    call = VerbCall(context, given)
     check_outputs(context)
     output = call.path("output")
     asked = {key: value for key, value in given.items() if key not in ("output", "json")}

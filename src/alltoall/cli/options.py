@@ -21,7 +21,7 @@ CONTEXTS: dict[str, Callable[[], Any]] = {"progress": progress, "stop": searchin
 
 
 @dataclass(frozen=True)
-class Call:
+class VerbCall:
     """A call of a verb: its words, what they mean by keyword, and when it began."""
 
     context: typer.Context
@@ -51,7 +51,7 @@ class Call:
 
 def verb_of(
     function: Callable[..., Any],
-    tell: Callable[[Any, Call], None],
+    tell: Callable[[Any, VerbCall], None],
     *more: str,
     **defaults: Any,
 ) -> Callable[..., None]:
@@ -62,7 +62,7 @@ def verb_of(
     accepted = inspect.signature(function).parameters
 
     def verb(context: typer.Context, **given: Any) -> None:
-        call = Call(context, given)
+        call = VerbCall(context, given)
         check_outputs(context)
         asked = {key: value for key, value in given.items() if key in accepted}
         with ExitStack() as stack:

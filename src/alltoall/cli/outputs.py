@@ -28,7 +28,7 @@ KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
 
 
 def check_outputs(context: typer.Context) -> None:
-    """Raise if outputs share standard output, if one would replace an input, or if a drawing is no SVG.
+    """Raise if outputs share standard output or replace an input, or if a drawing is no SVG.
 
     A file of the kind that the verb writes may be input and output at once.
     """

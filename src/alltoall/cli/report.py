@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from alltoall.cli.options import Call, verb_of
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import Lines, deliver
 from alltoall.ir.words import counted
 from alltoall.reports.page import Report
 from alltoall.reports.public import report
 
 
-def _tell(page: Report, call: Call) -> None:
+def _tell(page: Report, call: VerbCall) -> None:
     summary = page.summary()
     deliver(summary, call.json, _lines(summary), {call.path("output"): lambda: page.html})
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from alltoall.cli.options import Call, options_of, verb_of, with_parameters
+from alltoall.cli.options import VerbCall, options_of, verb_of, with_parameters
 from alltoall.cli.show import show
 from alltoall.figures import FIGURES
 from alltoall.figures.figure import Finding
@@ -20,7 +20,7 @@ def _verb(context: typer.Context, **given: Any) -> None:
         _measure(context=context, **given)
 
 
-def _tell(made: tuple[Reproduced, ...], call: Call) -> None:
+def _tell(made: tuple[Reproduced, ...], call: VerbCall) -> None:
     lines = {each.figure: _told(each) for each in made}
     show({"figures": [each.to_json() for each in made]}, call.json, lines)
 

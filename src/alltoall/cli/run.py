@@ -1,6 +1,6 @@
 """`alltoall run`: real bytes between real processes, checked and timed."""
 
-from alltoall.cli.options import Call, verb_of
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
 from alltoall.ir.quantities import rate_in_words
 from alltoall.runtime.bench import Report, Row
@@ -25,7 +25,7 @@ NOT_EMULATED = (
 """Caveat printed above timing tables."""
 
 
-def _tell(report: Report | BedReport | SharedReport, call: Call) -> None:
+def _tell(report: Report | BedReport | SharedReport, call: VerbCall) -> None:
     given = call.given
     usual = USUAL.get(given["on"], RunSettings()).iterations
     asked = {key: given[key] for key in ("on", "sync", "iterations")}

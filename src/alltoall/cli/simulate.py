@@ -1,6 +1,6 @@
 """`alltoall simulate`: what a schedule or routes take, predicted."""
 
-from alltoall.cli.options import Call, verb_of
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
 from alltoall.ir.quantities import rate_in_words
 from alltoall.simulation.public import simulate
@@ -10,7 +10,7 @@ HEADER = ("shard B", "time us", "bound us", "fraction", "GB/s", "at most")
 JOB_HEADER = ("shard B", "alone us", "together us", "bound us", "slowdown", "")
 
 
-def _tell(found: Simulation, call: Call) -> None:
+def _tell(found: Simulation, call: VerbCall) -> None:
     show({"file": call.given["subject"], **found.to_json()}, call.json, {"": table(found)})
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from alltoall.cli.options import Call, verb_of
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import show
 from alltoall.ir.quantities import bytes_per_second, rate_in_words
 from alltoall.ir.topology import Topology
@@ -96,7 +96,7 @@ def execute(command: list[str], *, node: str | None = None, fabric: str = DEFAUL
     os.execv(prefix[0], [*prefix, *command])
 
 
-def _tell(found: dict[str, Any], call: Call) -> None:
+def _tell(found: dict[str, Any], call: VerbCall) -> None:
     show(found, call.json, _lines(found))
 
 

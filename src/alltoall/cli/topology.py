@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from alltoall.cli.app import show_choices
-from alltoall.cli.options import Call, options_of, with_parameters
+from alltoall.cli.options import VerbCall, options_of, with_parameters
 from alltoall.cli.outputs import check_outputs
 from alltoall.cli.show import STANDARD_OUTPUT, Lines, deliver
 from alltoall.cli.wording import link_in_words
@@ -31,7 +31,7 @@ PRINTED = ("output", "to", "draw", "json")
 
 
 def _verb(context: typer.Context, **given: Any) -> None:
-    call = Call(context, given)
+    call = VerbCall(context, given)
     changes = {key: value for key, value in given.items() if key not in PRINTED}
     output, to, draw = call.path("output"), given["to"], call.path("draw")
     if given["given"] is None:

@@ -1,12 +1,12 @@
 """`alltoall verify`: an independent check of any artefact."""
 
-from alltoall.cli.options import Call, verb_of
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import show
 from alltoall.cli.wording import lines_of
 from alltoall.verification import Verified, verify
 
 
-def _tell(report: Verified, call: Call) -> None:
+def _tell(report: Verified, call: VerbCall) -> None:
     show(report.summary(), call.json, {"valid": report.kind, **lines_of(report.facts)})
 
 

@@ -1,6 +1,6 @@
 """`alltoall workload`: programs that an all-to-all decides, and that check their own answer."""
 
-from alltoall.cli.options import Call, verb_of
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
 from alltoall.workloads.public import fft3d, moe
 from alltoall.workloads.reports import FftReport, MoeReport, MoeRow
@@ -23,11 +23,11 @@ def workload_verb() -> None:
     """
 
 
-def _tell_fft(found: FftReport, call: Call) -> None:
+def _tell_fft(found: FftReport, call: VerbCall) -> None:
     show({"workload": "fft3d", **found.to_json()}, call.json, {"": fft_table(found)})
 
 
-def _tell_moe(found: MoeReport, call: Call) -> None:
+def _tell_moe(found: MoeReport, call: VerbCall) -> None:
     show({"workload": "moe", **found.to_json()}, call.json, {"": moe_table(found)})
 
 
