@@ -216,6 +216,7 @@ VERBS = [
     ("schedule",),
     ("schedule", "--chunks", 2),
     ("schedule", "--method", "sccl"),
+    ("schedule", "--method", "tsmcf-decomposed"),
 ]
 
 
