@@ -46,10 +46,27 @@ OPTIONS: dict[str, Option] = {
     "remove_nodes": Option("Remove a node; repeatable", "V", many=True),
     "drop_links": Option("Remove K random links", "K", int),
     "drop_nodes": Option("Remove K random nodes", "K", int),
-    "seed": Option("Seed of random removals", "S", int),
+    "seed": Option("Seed of what is random", "S", int),
     "set_capacities": Option("Set the capacity of a link; repeatable", "U-V=C", many=True),
     "scale_capacity": Option("Multiply all capacities by X", "X", float),
     "host_bandwidth": Option("Cap each host's bandwidth at B links", "B", float),
+    "grid": Option("Grid points of each side: 64, or 64x48x32", "SIDE|AxBxC"),
+    "tokens": Option("Tokens per rank", "T", int),
+    "hidden": Option("Hidden size: 4-byte numbers per token", "H", int),
+    "experts_per_rank": Option("Experts per rank", "E", int),
+    "top_k": Option("Experts per token", "K", int),
+    "skew": Option("Lognormal skew of the experts' popularity; 0: even", "SIGMA", float),
+    "on": Option("mpi or torch", "RUNTIME"),
+    "schedule": Option("Saved schedule or messages, or a SPEC to schedule", "FILE"),
+    "resolve": Option("Also time schedules for the actual counts", kind=bool),
+    "ranks": Option("Number of ranks; needed without --schedule", "N", int),
+    "mpi": Option("mpich, openmpi, or path of an mpiexec", "MPI"),
+    "iterations": Option("Timed iterations", "K", int),
+    "warmup": Option("Untimed iterations first", "W", int),
+    "timeout": Option("End all ranks after this time", "TIME"),
+    "rate": Option("Emulate links, a capacity-1 link of this bandwidth", "RATE"),
+    "fabric": Option("Run on the testbed that `testbed up` made", "NAME"),
+    "routes": Option("Also time these routes on the testbed; repeatable", "FILE", many=True),
 }
 """All of them, by keyword."""
 
@@ -58,11 +75,12 @@ HOOKS = {
     "stop": "Asked now and then; once it is true, the best answer so far is returned.",
     "team": "MPI ranks that share the work.",
     "name": "Name of the file.",
+    "others": "Further ways to move shards, as `workloads.launch` has them.",
     "to": "Target, or TARGET:key=value.",
 }
 """Keywords that no option has."""
 
-IRREGULAR = {"set_capacities": "--set-capacity"}
+IRREGULAR = {"set_capacities": "--set-capacity", "routes": "--routes"}
 
 
 def flag_of(keyword: str) -> str:

@@ -29,7 +29,7 @@ from alltoall.testbed.sharing import share
 SIZE = 32_000
 SETTINGS = RunSettings((SIZE,), iterations=1, warmup=0, mpi="mpich", timeout=120)
 ALL = alltoall.schedule("ring:4")
-ROW = BedRow(SIZE, 1.0, 1.0, 1.0, 0, 1.0, 1.0, 1.0, None, None, None, True, None, 0.0, 0, 0)
+ROW = BedRow(SIZE, 1.0, 1.0, 1.0, 0, 1.0, 1.0, 1.0, True, 0.0, 0, 0)
 ALONE = BedReport("bed", "ring:4", 4, 1e6, "MPI", None, True, (ROW,), ())
 
 
