@@ -167,7 +167,7 @@ def test_messages_and_flows_of_a_route() -> None:
     messages = np.ceil(routes.weight * 1000 / 100 * (1 - 1e-9))
     assert flows.weight.tolist() == np.minimum(messages, 4).tolist()
     assert flows.rounds.tolist() == np.ceil(messages / flows.weight).tolist()
-    asked: dict[str, Any] = {"sizes": 10**5, "overhead": 1e-5, "chunk_bytes": 10**4}
+    asked: dict[str, Any] = {"bytes": 10**5, "overhead": 1e-5, "chunk_bytes": 10**4}
     one, four = (
         alltoall.simulate(routes, link_bandwidth=1e9, flows=each, **asked).seconds
         for each in (1, 4)
@@ -219,7 +219,7 @@ def test_start_times_delay_what_begins_late(tmp_path: Path) -> None:
         ({"weights": "unequal"}, "weights 'unequal'; expected one of equal, share"),
         ({"flows": 0}, "0 flows of each route"),
         ({"chunk_bytes": 0}, "messages of 0 bytes"),
-        ({"chunk_bytes": 1, "sizes": 1 << 30}, "1.07e.09 messages"),
+        ({"chunk_bytes": 1, "bytes": 1 << 30}, "1.07e.09 messages"),
         ({"resolution": 2.0}, "resolution 2"),
         ({"sync": "step"}, "sync or sharing with routes"),
         ({"sharing": "fair"}, "sync or sharing with routes"),
@@ -229,7 +229,7 @@ def test_start_times_delay_what_begins_late(tmp_path: Path) -> None:
         ({"link_bandwidth": "25"}, "bandwidth '25'"),
         ({"latency": -1.0}, "a latency or an overhead that is negative"),
         ({"injection": 0.0}, "an? injection limit of 0"),
-        ({"sizes": []}, r"sizes \[\]"),
+        ({"bytes": []}, r"sizes \[\]"),
         ({"topology": "ring:5"}, "a topology with what says its own"),
     ],
 )
