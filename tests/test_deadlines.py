@@ -213,6 +213,7 @@ VERBS = [
     ("schedule",),
     ("schedule", "--chunks", 2),
     ("schedule", "--method", "sccl"),
+    ("schedule", "--method", "tsmcf-decomposed"),
 ]
 
 

@@ -199,6 +199,7 @@ STEPS = {"step-tolerance": Key("step_tolerance", float, "the share that a furthe
 SCHEDULE = {
     "auto": Method("choose by size", CHUNKED | COSTLY | STEPS | {"demands": DEMANDS}),
     "tsmcf": Method("the time-stepped program", CHUNKED | COSTLY | STEPS),
+    "tsmcf-decomposed": Method("tsmcf as published: master, then child programs", CHUNKED | STEPS),
     "list": Method("routes, then an order of their chunks", CHUNKED | {"demands": DEMANDS}),
     "sccl": Method("baseline: least steps by SMT, small networks only"),
 }
