@@ -59,7 +59,7 @@ def command_for(name: str, part: str | None = None) -> Any:
 
 
 def call(words: Sequence[str]) -> int:
-    """Call the verb that words begin with; return its exit code."""
+    """VerbCall the verb that words begin with; return its exit code."""
     with _without_matplotlib():
         app = parser_of([words[0]] if words and words[0] in VERBS else list(VERBS))
     words = [part for word in words for part in SHORTHANDS.get(word, (word,))]
