@@ -46,7 +46,9 @@ OPTIONS: dict[str, Option] = {
     "method": Option("NAME or NAME:key=value; --help-all lists them", "METHOD"),
     "methods": Option("Method to compare; repeatable", "NAME", many=True),
     "demand": Option("Traffic between terminals, or jobs (default: uniform)", "FILE"),
-    "groups": Option("All-to-all among these terminals only; repeatable", "A,B,C", many=True),
+    "groups": Option(
+        "All-to-all among these only, or in rows or columns of a grid", "A,B,C", many=True
+    ),
     "background": Option("Subtract background traffic from the links", "FILE[@SHARE]"),
     "link_bandwidth": Option("Bandwidth of a capacity-1 link (default: from the file)", "RATE"),
     "bytes": Option("Size of a shard, for times in seconds", "SIZE"),

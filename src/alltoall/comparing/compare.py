@@ -46,7 +46,8 @@ from alltoall.lp.settings import never, silent
 from alltoall.reports.runs import Run, is_run, run_of
 from alltoall.settings import SolveSettings, now, search_settings
 from alltoall.topologies.families import FAMILIES, names_file, unknown_family
-from alltoall.topologies.given import Answer, Given, GivenDemand, GivenGroups, problem_of
+from alltoall.topologies.given import Answer, Given, GivenDemand, problem_of
+from alltoall.topologies.groups import GivenGroups
 
 COMPARE_GAP = 1e-3
 """The certified gap of all that is computed: no decision depends on less."""

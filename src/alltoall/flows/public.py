@@ -23,7 +23,6 @@ from alltoall.topologies.background import GivenBackground, without_background
 from alltoall.topologies.given import (
     Given,
     GivenDemand,
-    GivenGroups,
     GivenJobs,
     collected,
     jobs_in,
@@ -32,6 +31,7 @@ from alltoall.topologies.given import (
     topology_of,
     with_unit,
 )
+from alltoall.topologies.groups import GivenGroups
 
 if TYPE_CHECKING:
     from alltoall.flows.description import Description

@@ -16,7 +16,8 @@ from alltoall.routes.baselines.reach import shortest_path_reach
 from alltoall.routes.search import find_routes
 from alltoall.settings import RouteSettings, search_settings
 from alltoall.topologies.background import GivenBackground
-from alltoall.topologies.given import Given, GivenDemand, GivenGroups, problem_of
+from alltoall.topologies.given import Given, GivenDemand, problem_of
+from alltoall.topologies.groups import GivenGroups
 
 NEEDS = {"slack": "bounded", "k": "k-shortest"}
 """Settings that mean something to some paths only."""

@@ -21,7 +21,8 @@ from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.resolve import resolved_routes, resolved_schedule
 from alltoall.settings import ScheduleSettings, SolveSettings, cores, search_settings
 from alltoall.topologies.background import GivenBackground
-from alltoall.topologies.given import Given, GivenDemand, GivenGroups, problem_of, topology_of
+from alltoall.topologies.given import Given, GivenDemand, problem_of, topology_of
+from alltoall.topologies.groups import GivenGroups
 
 
 def schedule(
