@@ -17,6 +17,7 @@ VALUES = {
     "k": "2",
     "loss": "0.5",
     "epsilon": "0.5",
+    "raw": "true",
     "shape": "3x3",
     "demands": "pairs",
     "change": "true",

@@ -83,9 +83,6 @@ def _responses(threads: int) -> tuple[Any, Floats]:
 
 KERNELS: dict[str, Callable[[int], Any]] = {
     "distances": lambda threads: core.distances(core_graph(JELLYFISH), _lengths(), EVERY, threads),
-    "distance_sums": lambda threads: core.distance_sums(
-        core_graph(JELLYFISH), _lengths(), EVERY, WANTED, threads
-    ),
     "add_tree_flows": _tree_flows,
     "make_exact": _exact,
     "update_batch": _batch,

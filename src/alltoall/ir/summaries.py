@@ -55,7 +55,6 @@ def in_order(found: Mapping[str, Any]) -> Summary:
 
 
 def _own(answer: Answer) -> Summary:
-    """Return what only one kind of answer has."""
     if isinstance(answer, Flow):
         return {"flow": answer.rate, "status": answer.status.value}
     if isinstance(answer, Routes):
@@ -113,20 +112,15 @@ def direct_time(problem: Problem) -> float | None:
     """Return the time of direct sends, None where a pair has more than one way to send directly."""
     topology = problem.topology
     if len(topology.terminals) == topology.nodes:
-        return _time_over_own_links(problem)
+        demand = problem.demand
+        if demand.uniform and topology.links < demand.total:
+            return None
+        source, destination = demand.pairs()
+        capacity = np.zeros((topology.nodes, topology.nodes))
+        np.add.at(capacity, (topology.tail, topology.head), topology.capacity)
+        own = capacity[source, destination]
+        return float((demand.of(source, destination) / own).max()) if own.all() else None
     return _time_through_switch(problem) if _is_star(topology) else None
-
-
-def _time_over_own_links(problem: Problem) -> float | None:
-    """Return the time of sending over the links of each pair, None if a pair has none."""
-    topology, demand = problem.topology, problem.demand
-    if demand.uniform and topology.links < demand.total:
-        return None
-    source, destination = demand.pairs()
-    capacity = np.zeros((topology.nodes, topology.nodes))
-    np.add.at(capacity, (topology.tail, topology.head), topology.capacity)
-    own = capacity[source, destination]
-    return float((demand.of(source, destination) / own).max()) if own.all() else None
 
 
 def _is_star(topology: Topology) -> bool:

@@ -52,8 +52,9 @@ def distance_sums(topology: Topology, lengths: Floats, starts: Ints, wanted: Flo
     """Return, for each start, the sum over the nodes of demand times distance."""
     graph, sums = core_graph(topology), np.empty(len(starts))
     for rows in row_blocks(len(starts), topology.links):
-        given = lengths, starts[rows], wanted[rows]
-        sums[rows] = core.distance_sums(graph, *given, thread_count())
+        distance = core.distances(graph, lengths, starts[rows], thread_count())
+        np.copyto(distance, 0.0, where=~(wanted[rows] > 0))
+        sums[rows] = np.einsum("ij,ij->i", wanted[rows], distance)
     return sums
 
 

@@ -160,7 +160,7 @@ def negotiate(
     budgets = Budgets(budget, share, grain, params)
     order = np.random.default_rng(seed).permutation(len(chunks.start)).astype(np.int64)
     state = _Rerouting(budgets, order, network, chunks, start.astype(np.int32))
-    core.add_loads(network.where, chunks.size, share, state.table, budgets.load)
+    budgets.load += network.loads(state.table, chunks.size) * share
     grow_steeper(state, params.steepness(), late)
     return state.table, state.is_within()
 

@@ -137,8 +137,7 @@ def _begin(
     table = _empty_table(network, chunks) if start is None else start.copy()
     if table is None:
         return None
-    load = np.zeros(len(network.capacity))
-    core.add_loads(network.where, chunks.size, np.ones_like(load), table, load)
+    load = network.loads(table, chunks.size)
 
     def without_path() -> Ints:
         return np.flatnonzero(table[:, 0] == NOTHING)
