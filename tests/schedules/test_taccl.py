@@ -57,23 +57,23 @@ def test_chunks_take_shortest_paths_and_are_delivered(spec: str, time: float) ->
 
 
 def test_routing_finds_the_least_load_of_all_choices() -> None:
-    """As every choice of shortest paths on a ring of four with a wide link, one by one."""
-    topology = set_capacities(build("ring:4"), {(0, 1): 2.0})
-    schedule = synthesise(Problem.all_to_all(topology))
-    links = list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
-    near = [(s, d) for s in range(4) for d in ((s + 1) % 4, (s - 1) % 4)]
+    """As every choice of shortest paths on a ring of six without some pairs, one by one."""
+    matrix = np.ones((6, 6)) - np.eye(6)
+    matrix[0, 1] = matrix[0, 2] = matrix[4, 3] = matrix[5, 4] = 0
+    problem = Problem(build("ring:6"), Demand(6, matrix))
     least = np.inf
-    for turns in product((1, -1), repeat=4):
-        load = dict.fromkeys(links, 0.0)
-        for pair in near:
-            load[pair] += 1
-        for s, turn in enumerate(turns):
-            load[s, (s + turn) % 4] += 1
-            load[(s + turn) % 4, (s + 2 * turn) % 4] += 1
-        width = {link: 2.0 if link == (0, 1) else 1.0 for link in links}
-        least = min(least, max(load[link] / width[link] for link in links))
-    loads = schedule.loads().sum(axis=0) / topology.capacity
-    assert loads.max() == pytest.approx(least)
+    for turns in product((1, -1), repeat=6):
+        load: dict[tuple[int, int], int] = {}
+        for s, d in np.argwhere(matrix).tolist():
+            away = (d - s) % 6
+            turn = turns[s] if away == 3 else 1 if away < 3 else -1
+            here = s
+            while here != d:
+                there = (here + turn) % 6
+                load[here, there] = load.get((here, there), 0) + 1
+                here = there
+        least = min(least, max(load.values()))
+    assert synthesise(problem).loads().sum(axis=0).max() == pytest.approx(least)
 
 
 def test_the_longest_way_to_go_comes_first() -> None:

@@ -29,8 +29,8 @@ def test_a_lowered_schedule_takes_its_time(
     path = tmp_path / "program.xml"
     alltoall.lower(schedule, to="msccl").save(path)
     for size in (1 << 14, 1 << 24):
-        program = alltoall.simulate(path, topology=spec, sizes=size, **ASKED)
-        own = alltoall.simulate(schedule, sizes=size, **ASKED)
+        program = alltoall.simulate(path, topology=spec, bytes=size, **ASKED)
+        own = alltoall.simulate(schedule, bytes=size, **ASKED)
         assert program.seconds == pytest.approx(own.seconds, abs=2 * schedule.steps * 3e-6)
         assert program.bound_seconds == pytest.approx(own.bound_seconds)
         assert program.seconds >= program.bound_seconds
@@ -40,10 +40,10 @@ def test_a_message_waits_for_what_it_forwards(tmp_path: Path) -> None:
     """On a path of three nodes the last chunk comes after two links, one after the other."""
     path = tmp_path / "program.xml"
     alltoall.lower(alltoall.schedule("mesh:1x3", chunks=1), to="msccl").save(path)
-    found = alltoall.simulate(path, topology="mesh:1x3", link_bandwidth=1e6, sizes=1_000_000)
+    found = alltoall.simulate(path, topology="mesh:1x3", link_bandwidth=1e6, bytes=1_000_000)
     assert found.seconds == pytest.approx(2.0)
     slow = alltoall.simulate(
-        path, topology="mesh:1x3", link_bandwidth=1e6, sizes=1_000_000, latency=0.25
+        path, topology="mesh:1x3", link_bandwidth=1e6, bytes=1_000_000, latency=0.25
     )
     assert slow.seconds == pytest.approx(2.5)
 
