@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from alltoall.cli.options import VerbCall, verb_of
-from alltoall.cli.show import STANDARD_OUTPUT, Lines, deliver
+from alltoall.cli.show import STANDARD_OUTPUT, Lines, columns, deliver
 from alltoall.designs.candidate import Candidate
 from alltoall.designs.design import Design
 from alltoall.designs.public import design
@@ -62,13 +62,7 @@ def _table(candidates: Sequence[Candidate]) -> list[str]:
     priced = any(each.price is not None for each in candidates)
     header = HEADER[:-1] + FAILING * failing + PRICED * priced + HEADER[-1:]
     rows = [header, *(_cells(each, failing, priced) for each in candidates)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            [*(f"{cell:>{width}}" for cell, width in zip(row[:-1], widths, strict=False)), row[-1]]
-        )
-        for row in rows
-    ]
+    return columns(rows, words=[-1])
 
 
 def _cells(each: Candidate, failing: bool, priced: bool) -> tuple[str, ...]:
