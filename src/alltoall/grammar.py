@@ -202,6 +202,7 @@ SCHEDULE = {
     "tsmcf-decomposed": Method("tsmcf as published: master, then child programs", CHUNKED | STEPS),
     "list": Method("routes, then an order of their chunks", CHUNKED | {"demands": DEMANDS}),
     "sccl": Method("baseline: least steps by SMT, small networks only"),
+    "taccl": Method("baseline: routing, ordering and contiguity by integer programs"),
 }
 """Methods of `schedule`."""
 
