@@ -1,11 +1,6 @@
 """`alltoall workload`: programs that an all-to-all decides, and that check their own answer."""
 
-import inspect
-from collections.abc import Callable
-from typing import Any
-
-from alltoall.cli.options import AsJson, options_of, parameter, with_parameters
-from alltoall.cli.progress import progress
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
 from alltoall.workloads.public import fft3d, moe
 from alltoall.workloads.reports import FftReport, MoeReport, MoeRow
@@ -28,17 +23,12 @@ def workload_verb() -> None:
     """
 
 
-def _verb_of(function: Callable[..., Any], table: Callable[[Any], list[str]]) -> Any:
-    """Return the verb of a workload."""
+def _tell_fft(found: FftReport, call: VerbCall) -> None:
+    show({"workload": "fft3d", **found.to_json()}, call.json, {"": fft_table(found)})
 
-    def verb(as_json: bool, **given: Any) -> None:
-        with progress() as report:
-            found = function(**given, progress=report)
-        summary = {"workload": function.__name__, **found.to_json()}
-        show(summary, as_json, {"": table(found)})
 
-    parameters = [*options_of(function), parameter("as_json", AsJson, False)]
-    return with_parameters(verb, parameters, inspect.getdoc(function) or "")
+def _tell_moe(found: MoeReport, call: VerbCall) -> None:
+    show({"workload": "moe", **found.to_json()}, call.json, {"": moe_table(found)})
 
 
 def fft_table(report: FftReport) -> list[str]:
@@ -102,4 +92,5 @@ def _in_ms(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms"
 
 
-fft3d_verb, moe_verb = _verb_of(fft3d, fft_table), _verb_of(moe, moe_table)
+fft3d_verb = verb_of(fft3d, _tell_fft, "json")
+moe_verb = verb_of(moe, _tell_moe, "json")

@@ -122,7 +122,7 @@ def lower(
     Before the file is written it is parsed back: a program is executed on real bytes, routes are
     checked against the topology. Files for simulators (goal, chakra, simgrid) are only written: the
     schedule or routes are checked. An MSCCL file of another tool is lowered to msccl again, with
-    all attributes that any runtime requires. `name` is what the file is called.
+    all attributes that any runtime requires.
 
     >>> import alltoall
     >>> lowered = alltoall.lower(alltoall.schedule("ring:4"), "msccl:channels=2")

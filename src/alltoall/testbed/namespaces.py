@@ -131,13 +131,13 @@ def up(topology: Topology, bytes_per_second: float, name: str, owner: int = 0) -
         elif found is not None:
             raise UsageError(
                 f"a fabric {name!r} exists and is another ({_words(found)}); remove it by alltoall "
-                f"testbed down --name {name}, or take another --name"
+                f"testbed down --fabric {name}, or take another --fabric"
             )
         taken = [path for path in bed.namespaces if Path(path).exists()]
         if taken:
             raise UsageError(
                 f"{taken[0]} exists, and no record says that alltoall made it; take another "
-                "--name, or remove it yourself"
+                "--fabric, or remove it yourself"
             )
         bed.save()
         try:
@@ -186,7 +186,7 @@ def bed_called(name: str) -> Bed:
     if not _is_whole(found):
         raise InputError(
             f"the fabric {name!r} is not whole: what made or removed it was stopped; "
-            f"alltoall testbed down --name {name} removes what is left"
+            f"alltoall testbed down --fabric {name} removes what is left"
         )
     return found
 

@@ -72,13 +72,15 @@ def fft3d(
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> FftReport:
-    """Transform a grid over MPI by a schedule and by the library's own all-to-all, in turns.
+    """Time a distributed 3D FFT over MPI ranks.
 
-    Every rank has a slab of planes: it transforms them along two sides and packs them, exchanges
-    them, and transforms what it received along the third. Each of the three steps is timed. What
-    comes out is compared with numpy's `fftn`; above 2 million points with random sums that every
-    point is in. Every shard is compared with what was sent, to the bit. A wrong result, a rank that
-    dies, or a time that is up is a `VerificationError` (exit code 4).
+    Each rank has a slab of planes. 2D FFT and packing, all-to-all, and unpacking and 1D FFT are
+    timed separately: medians of the slowest rank. The schedule and the library's own all-to-all
+    take turns. Results up to 2 million points are compared with numpy's `fftn`, larger ones by
+    random sums over all points, and every shard to the bit with the one sent. A wrong result, a
+    dead rank or a timeout is a `VerificationError` (exit code 4).
+
+    Example: alltoall workload fft3d --grid 216 --schedule torus.schedule.json
 
     >>> import alltoall
     >>> report = alltoall.fft3d("10x9x7", schedule="ring:4", iterations=1)
@@ -128,13 +130,14 @@ def moe(
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> MoeReport:
-    """Send tokens to their experts and back, by a schedule and by the runtime's own all-to-all.
+    """Time a mixture-of-experts layer: dispatch, experts, combine.
 
-    A router of a given skew decides how many tokens go from each rank to each other. The ways, in
-    turns: the runtime's own uneven all-to-all; the schedule as a template, whatever the counts; and
-    schedules solved for the very counts, there and back. Every rank compares its result with what
-    it computes for its tokens alone, and every shard with what was sent, to the bit. A wrong
-    result, a rank that dies, or a time that is up is a `VerificationError` (exit code 4).
+    A seeded router of a given skew decides how much ranks send each other. The library's own
+    uneven all-to-all is timed against the schedule as a template, and with `resolve` against
+    schedules for the actual counts. Every rank compares its result to the bit with one computed
+    alone. A wrong result, a dead rank or a timeout is a `VerificationError` (exit code 4).
+
+    Example: alltoall workload moe --tokens 4096 --skew 0.8 --schedule hypercube:3 --resolve
 
     >>> import alltoall
     >>> report = alltoall.moe(64, hidden=8, schedule="ring:4", iterations=1)
@@ -143,7 +146,7 @@ def moe(
 
     """
     require_seed(seed)
-    turns = Turns(iterations, warmup)
+    turns, limit = Turns(iterations, warmup), parse_seconds(timeout)
     given = None if schedule is None else _opened(schedule, progress)
     template = None if given is None else _messages(given)
     count = _ranks_of(template, ranks)
@@ -162,7 +165,6 @@ def moe(
         ways.append(schedule_way(on, "resolved", [all_parts(each) for each in schedules]))
         known["resolved"] = _predictions(schedules, demands) | {"solve_seconds": seconds}
     progress(f"{count} ranks at work")
-    limit = parse_seconds(timeout)
     launch = Launch("moe", router.plain(), count, [*ways, *others], turns, limit, on)
     with _where(given, mpi, rate, fabric, routes or ()) as where:
         found = where.run(launch)
