@@ -73,7 +73,7 @@ def _join(parts: Sequence[Failure]) -> Failure:
 
 
 def _cables(topology: Topology) -> list[Failure]:
-    """Return the failure of every cable or one-way link; one stands for equal parallel ones."""
+    """Return the failure of every cable or one-way link, one for equal parallel links."""
     first = cable_links(topology)
     back = partner_links(topology)[first] if topology.bidirectional else first
     ends = list(rows(topology.tail[first], topology.head[first]))
