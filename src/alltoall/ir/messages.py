@@ -141,6 +141,7 @@ class RankMessages(Noun):
 class Messages(Noun):
     """The messages of all ranks; the module says what they mean."""
 
+    TITLE = "name"
     BRIEF = ("ranks", "messages", "steps", "chunks")
 
     name: str = field(compare=False)
@@ -169,9 +170,6 @@ class Messages(Noun):
     def messages(self) -> int:
         """The number of messages, each counted at its sender."""
         return int(sum(np.count_nonzero(part.sends) for part in self.ranks))
-
-    def _title(self) -> str:
-        return self.name
 
     def _facts(self) -> dict[str, str]:
         return {

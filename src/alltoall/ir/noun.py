@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from importlib import import_module
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -74,6 +75,8 @@ SAMPLED = 32
 class Words:
     """What a kind of noun chooses for itself, apart from its fields."""
 
+    TITLE: ClassVar[str] = ""
+    """The field that says what a noun is called or is about."""
     BRIEF: ClassVar[tuple[str, ...]] = ()
     """The facts of which the one line for a prompt consists."""
 
@@ -126,7 +129,7 @@ class Noun(Words):
 
     def _title(self) -> str:
         """Return what this noun is called or is about."""
-        raise NotImplementedError
+        return str(attrgetter(self.TITLE)(self))
 
     def _facts(self) -> dict[str, str]:
         """Return what there is to say in few words, by label."""
