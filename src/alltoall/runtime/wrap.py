@@ -1,7 +1,7 @@
-"""Put schedules under a program that nobody changes: what its environment has to say.
+"""Environment variables that run an unmodified program with schedules.
 
-The engine's preloaded library stands in front of MPI_Alltoall and its kin (`runtime.engine`); it is
-told by a small file which messages there are, for which ranks, and from which size on.
+The engine's preloaded library intercepts MPI_Alltoall and its variants (`runtime.engine`); a small
+file lists the messages, their ranks and the least size.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def environment_for(
     report: bool = False,
     quiet: bool = False,
 ) -> dict[str, str]:
-    """Return the variables that put schedules under an MPI program; see `alltoall.wrap`."""
+    """Return the variables that run an MPI program with schedules; see `alltoall.wrap`."""
     if not files:
         raise UsageError("no schedule; expected the file of at least one")
     if report and quiet:
@@ -71,7 +71,7 @@ def environment_for(
 def _wrapped(
     given: Schedule | str | PathLike[str], least: int, rank_map: str | PathLike[str] | None
 ) -> Wrapped:
-    """Read and check what was given: a wrong file is found before the program starts."""
+    """Read and check the files, so that a wrong one is found before the program starts."""
     path = None
     if not isinstance(given, Schedule):
         path, size = file_and_size(given)

@@ -1,11 +1,11 @@
 """A distributed 3D Fourier transform, in the three steps of the paper's figure.
 
-    fft2d_pack     transforms along y and z of a rank's planes of x, written where they are sent
+    fft2d_pack     transforms along y and z of a rank's x planes, written to the send buffer
     alltoall       the exchange
-    unpack_fft1d   transforms along x of what came, which lies as it must
+    unpack_fft1d   transforms along x of the received data
 
-Numpy's transforms on one thread: with a place for their result they were within a tenth of scipy's
-time here, above or below, and the import of scipy takes a rank half a second.
+Numpy's transforms run on one thread: with an output argument they were within 10 % of scipy's time,
+and scipy's import takes a rank half a second.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,7 @@ class Transform:
         return [self.fft2d_pack, move, self.unpack_fft1d]
 
     def fft2d_pack(self) -> None:
-        """Transform along y, then along z into what each rank is sent."""
+        """Transform along y, then along z into the send buffer."""
         _into(self._half, self.given, 1)
         for half, place in self._blocks:
             _into(place, half, 2)
@@ -71,7 +71,7 @@ class Transform:
         _into(self.result, self._recv, 0)
 
     def _places(self) -> list[tuple[Complex, Complex]]:
-        """Return, for each rank, what goes there, and where that lies in the buffer."""
+        """Return the part for each rank, and its place in the buffer."""
         cuts = self.slabs.y_cuts.tolist()
         parts = [self._half[:, begin:end] for begin, end in pairwise(cuts)]
         starts = starts_of(np.array([part.size for part in parts])).tolist()
@@ -91,7 +91,7 @@ def _into(place: Complex, values: Complex, axis: int) -> None:
 def transform(
     ranks: Ranks, ways: Sequence[Way], parameters: Mapping[str, Any], turns: Turns
 ) -> dict[str, Any]:
-    """Check and time the transform by every way; return rows, and every violation."""
+    """Check and time the transform by every exchange; return rows and violations."""
     grid, seed = tuple(parameters["grid"]), parameters["seed"]
     slabs = Slabs(grid, ranks.size)
     here = Transform(ranks, slabs, seed)
@@ -113,7 +113,7 @@ def transform(
 def _checked(
     ranks: Ranks, way: Way, here: Transform, truth: Truth, again: bool
 ) -> tuple[float, list[str]]:
-    """Transform once into buffers without a number; return the error, and what is wrong."""
+    """Transform once into buffers of NaN; return the error and violations."""
     here.received[:] = UNTOUCHED
     for step in here.steps(way.exchanges[0]):
         step()
@@ -124,7 +124,7 @@ def _checked(
 
 
 def needed_bytes(slabs: Slabs, gathered_points: int) -> int:
-    """Return about what all ranks take together."""
+    """Estimate the memory of all ranks together."""
     whole = slabs.points * ITEM_BYTES
     # Rank 0 has the grid, its transform, what it gathers, and what these are compared in.
     return SLAB_BUFFERS * whole + (5 * whole if slabs.points <= gathered_points else 0)
