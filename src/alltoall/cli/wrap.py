@@ -23,8 +23,8 @@ def wrap_verb(
         list[str],
         typer.Argument(
             metavar="FILE... -- COMMAND...",
-            help="Schedules or messages (FILE@64K: for shards of 64 KiB and above), then the "
-            "command that starts the program.",
+            help="Schedules, messages or SPECs (FILE@64K: for shards of 64 KiB and above), then "
+            "the command that starts the program.",
             show_default=False,
         ),
     ],
@@ -39,7 +39,7 @@ def wrap_verb(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Lines `node rank` (default: ranks in the order of nodes).",
+            help="Lines `node rank` (default: by the names of hosts, else in order).",
         ),
     ] = None,
     mpicc: Annotated[
@@ -53,7 +53,7 @@ def wrap_verb(
         bool,
         typer.Option(
             "--report",
-            help="Always print how many all-to-alls used a schedule.",
+            help="Always print how many all-to-alls used which schedule, and who is where.",
         ),
     ] = False,
     quiet: Annotated[
@@ -67,10 +67,10 @@ def wrap_verb(
 ) -> None:
     """Run an unmodified MPI program with your schedules.
 
-    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall use the schedule whose number of ranks fits the
-    communicator; anything else falls through to the MPI library, and one line at the end says how
-    often and why. The first call builds a small C library with the program's mpicc. The exit code
-    is that of the command.
+    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall use the schedule that fits the communicator: one
+    rank per terminal, or all ranks of each host. Anything else falls through to the MPI library,
+    and one line at the end says how often and why. The first call builds a small C library with
+    the program's mpicc. The exit code is that of the command.
     """
     files, command = _parted(words, context.obj, export)
     variables = wrap(
@@ -81,6 +81,7 @@ def wrap_verb(
         launcher=command[0] if command else None,
         report=report,
         quiet=quiet,
+        progress=lambda line: typer.echo(f"alltoall: {line}", err=True),
     )
     if export:
         typer.echo("\n".join(f"export {key}={shlex.quote(v)}" for key, v in variables.items()))

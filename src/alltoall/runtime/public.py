@@ -128,24 +128,27 @@ def wrap(
     launcher: str | None = None,
     report: bool = False,
     quiet: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, str]:
     """Return the environment in which an unmodified MPI program uses schedules.
 
     With these variables, MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall, in C and Fortran, use the
-    schedule with as many ranks as their communicator. Anything else falls through to the MPI
-    library, and a line at the end says what, how often and why. A small C library is built once
-    with the program's mpicc and kept in the user's cache.
+    schedule that fits their communicator: one rank per terminal, or all ranks of each host.
+    Anything else falls through to the MPI library, and a line at the end says what, how often and
+    why. A small C library is built once with the program's mpicc and kept in the user's cache.
 
     Args:
-        files: schedules, their paths, or those of their messages; `"PATH@64K"` serves shards of
-            64 KiB and above.
+        files: schedules, their paths, those of their messages, or a SPEC, whose schedule is made
+            once and kept in the cache; `"PATH@64K"` serves shards of 64 KiB and above.
         min_bytes: leave smaller shards to the library.
-        rank_map: a file of lines `node rank`, ranks of MPI_COMM_WORLD; by default rank r is
-            terminal r, in a smaller communicator its own rank r.
+        rank_map: a file of lines `node rank`, ranks of MPI_COMM_WORLD; by default terminals with
+            names are the hosts of these names, others the ranks, or hosts, in order.
         mpicc: the compiler of the program's MPI.
         launcher: the command beside which mpicc is looked for, before the PATH.
-        report: print the line even if every all-to-all used a schedule, with bytes and seconds.
+        report: print the line even if every all-to-all used a schedule, with bytes and seconds,
+            and which ranks each terminal has.
         quiet: never print it.
+        progress: called with a line about the schedule of each SPEC.
 
     >>> import alltoall
     >>> sorted(alltoall.wrap([alltoall.schedule("ring:4")]))
@@ -160,6 +163,7 @@ def wrap(
         launcher=launcher,
         report=report,
         quiet=quiet,
+        say=progress or (lambda _: None),
     )
 
 
