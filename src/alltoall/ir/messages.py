@@ -171,7 +171,7 @@ class Messages(Noun):
         return int(sum(np.count_nonzero(part.sends) for part in self.ranks))
 
     def among(self, members: Ints) -> "Messages":
-        """Return the messages of some ranks, which send to no others; rank i is the i-th of them."""
+        """Return the messages of some ranks, which send to no others; they become 0, 1, ..."""
         inside, number = np.ix_(members, members), np.full(len(self.ranks), -1)
         number[members] = np.arange(len(members))
         counts = self.chunks.of(*inside).copy()

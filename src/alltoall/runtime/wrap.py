@@ -14,8 +14,6 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from alltoall.check.program.messages import check_messages
 from alltoall.errors import FormatError, UsageError, VerificationError
@@ -109,6 +107,7 @@ def _wrapped(
     say: Callable[[str], None],
 ) -> Wrapped:
     """Read and check what was given: a wrong file is found before the program starts."""
+    work: Schedule | Messages
     if isinstance(given, Schedule):
         label, work = given.problem.topology.name, given
     else:
@@ -154,11 +153,14 @@ def closed_groups(messages: Messages) -> list[Ints]:
     counts = messages.chunks.counts
     if counts is None:
         return []
-    found, group = connected_components(csr_array(counts > 0), directed=False)
-    if found == 1 or any(np.any(group[part.peer] != group[part.rank]) for part in messages.ranks):
+    linked = (counts > 0) | (counts.T > 0) | np.eye(len(counts), dtype=np.bool_)
+    before, group = np.arange(0), np.arange(len(counts))
+    while not np.array_equal(before, group):
+        before, group = group, np.where(linked, group, len(counts)).min(axis=1)
+    if any(np.any(group[part.peer] != group[part.rank]) for part in messages.ranks):
         return []
-    groups = [np.flatnonzero(group == index) for index in range(found)]
-    return [members for members in groups if len(members) > 1]
+    groups = [np.flatnonzero(group == first) for first in np.unique(group)]
+    return [members for members in groups if 1 < len(members) < len(counts)]
 
 
 def _hosts(topology: Topology) -> tuple[str, ...] | None:

@@ -338,23 +338,30 @@ static void lay_side(const Side *side, const int32_t *role, int32_t ranks, int64
     }
 }
 
-/* Return the plan for shards of so many bytes and, if they differ, for all pairs that have any. */
-static int plan_for(const Bound *bound, int64_t typical, const int64_t *matrix, Reason *why)
+/* Whether a plan has chunks for all pairs of different terminals, or for those that have bytes. */
+static int has_chunks(const Bound *bound, int at, const int64_t *matrix)
 {
-    int at = 0;
-    *why = SMALL;
-    while (at < bound->count && bound->plans[at].entry->least > typical)
-        at++;
-    if (at == bound->count || !bound->plans[at].plan->chunks)
-        return at;
     const int32_t *role = bound->plans[at].role;
-    *why = NO_CHUNKS;
-    for (int32_t s = 0; s < bound->ranks; s++)
+    for (int32_t s = 0; bound->plans[at].plan->chunks && s < bound->ranks; s++)
         for (int32_t d = 0; d < bound->ranks; d++)
             if (role[s] != role[d] && !a2a_chunks(bound->plans[at].plan, role[s], role[d]) &&
                 (!matrix || matrix[(size_t)s * bound->ranks + d]))
-                return bound->count;
-    return at;
+                return 0;
+    return 1;
+}
+
+/* Return the plan for shards of so many bytes and, if they differ, for all pairs that have any. */
+static int plan_for(const Bound *bound, int64_t typical, const int64_t *matrix, Reason *why)
+{
+    *why = SMALL;
+    for (int at = 0; at < bound->count; at++) {
+        if (bound->plans[at].entry->least > typical)
+            continue;
+        if (has_chunks(bound, at, matrix))
+            return at;
+        *why = NO_CHUNKS;
+    }
+    return bound->count;
 }
 
 /* Start an all-to-all by a plan; `send` is NULL where it takes its data from what it receives to. */
