@@ -26,7 +26,7 @@ NO_LIMITS = {
     "loss", "epsilon",  # goals: `missed_goals` tells
     "slack", "k",  # of `paths`
     "seed", "shape", "layers", "phase_loss", "robust", "latency", "step_tolerance",  # how to search
-    "operation_cost",
+    "operation_cost", "raw",
     "phases",  # a split beside the routes, which raises if it is not found
     "solve",  # told by the status
 }  # fmt: skip
