@@ -259,7 +259,9 @@ OF_VERB: dict[str, dict[str, Option]] = {
         ),
     },
     "report": {"output": Option("Save the HTML page; - is standard output", "FILE")},
-    "wrap": {"rank_map": Option("Lines `node rank` (default: by host names, else in order)", "FILE")},
+    "wrap": {
+        "rank_map": Option("Lines `node rank` (default: by host names, else in order)", "FILE")
+    },
     "reproduce": {
         "time_limit": Option("Start no further points then", "TIME"),
         "output": Option("Save rows, pictures and claims here; continue from it", "DIR"),

@@ -20,9 +20,7 @@ SEPARATOR = "--"
 
 def _verb(context: typer.Context, files: list[str], export: bool, **given: Any) -> None:
     files, command = _parted(files, context.obj, export)
-    variables = wrap(
-        files, **given, launcher=command[0] if command else None, progress=_say
-    )
+    variables = wrap(files, **given, launcher=command[0] if command else None, progress=_say)
     if export:
         typer.echo("\n".join(f"export {key}={shlex.quote(v)}" for key, v in variables.items()))
         return
