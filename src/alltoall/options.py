@@ -152,6 +152,7 @@ OPTIONS: dict[str, Option] = {
     "routes": Option(
         "Also time these routes on the testbed; repeatable", "FILE", many=True, group=TESTBED
     ),
+    "pencils": Option("Also cut the grid in two sides, among P rows of Q ranks", "PxQ"),
     "tokens": Option("Tokens per rank", "T", int),
     "hidden": Option("Hidden size: 4-byte numbers per token", "H", int),
     "experts_per_rank": Option("Experts per rank", "E", int),
