@@ -1,4 +1,4 @@
-"""The check of any file or noun, without trusting what made it: `verify`.
+"""`verify`: check any file or answer without trusting its maker.
 
 Artefacts go to their checker. A lowered program is parsed, executed on real bytes, and measured on
 a topology; lowered routes are read back into routes, and those are checked.
@@ -45,27 +45,27 @@ from alltoall.lowering.tables.routed_file import RoutedFile, differences, rebuil
 from alltoall.topologies.given import Given, GivenDemand, demand_of, topology_of
 
 Reference = Topology | Problem | Routes | Schedule
-"""What a file is held against: a topology stands for the uniform all-to-all on it."""
+"""The reference of a file; a topology stands for its uniform all-to-all."""
 
 Prove: TypeAlias = Callable[[Problem], Flow]
-"""Solves a problem, so that its bound can be held against the time of something else."""
+"""Solves a problem for its bound."""
 
 SHARP = 1e-5
 """The gap of a proof up to which its bound counts as the optimum."""
 
 KINDS = {Program: "program", ExecutionPlan: "execution plan", Messages: "messages"}
-"""What is lowered, if it is no file of a target."""
+"""Names of lowered objects that are no files."""
 
 Subject: TypeAlias = str | PathLike[str] | Noun
-"""What can be verified: a file of any kind, or what one stands for."""
+"""What can be verified: any file or its content."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What a check found about something that holds what it claims.
+    """The report of a successful check.
 
-    `kind` is its format, or the target that it is a file of; `facts` are the numbers that the check
-    found itself, by the names that the command line prints.
+    `kind` is the format or target; `facts` are the numbers that the check computed, by the names
+    that the command line prints.
     """
 
     kind: str
@@ -73,7 +73,7 @@ class Verified:
 
     @property
     def valid(self) -> bool:
-        """Whether everything holds; what does not is raised instead."""
+        """Always true: violations are raised."""
         return True
 
     def summary(self) -> dict[str, Any]:
@@ -222,13 +222,12 @@ def _demand(lowered: Lowered) -> Demand:
 def verify_text(
     text: str, where: str, reference: Reference | None = None, prove: Prove | None = None
 ) -> dict[str, Any]:
-    """Check what a target has written; return what it is.
+    """Check a lowered file and return its facts.
 
-    A program on a topology has to keep to the links (`check.program.timing`); `gap` compares the
-    time that it takes there to the bound that `prove` finds for the problem. Routes must be simple
-    paths of the topology through the ports that the file states, carry exactly the demand, and be
-    free of deadlocks in every layer. Held against routes, it must say the same. Only the fabric's
-    table has its own topology, so that its routes can be checked alone.
+    A program must keep to the links of the topology (`check.program.timing`); `gap` compares its
+    time there with the bound that `prove` finds. Routes must be simple paths through the stated
+    ports, carry exactly the demand, and be free of deadlock in every layer. They must equal the
+    given routes, if any. Only the fabric table has its own topology and can be checked alone.
     """
     kind, lowered = parse_lowered(text, where)
     if isinstance(lowered, RoutedFile):
@@ -243,7 +242,7 @@ def verify_text(
 
 
 def _executed(lowered: Lowered, where: str) -> AllToAllReport:
-    """Execute a program; raise what is wrong with it."""
+    """Execute a program; raise if it is wrong."""
     report: AllToAllReport
     if isinstance(lowered, Messages):
         report = check_messages(lowered)
@@ -261,10 +260,10 @@ def _timed(
     reference: Reference | None,
     prove: Prove | None,
 ) -> dict[str, Any]:
-    """Return what a program takes on a topology, if there is one, and how far from the bound.
+    """Return the time of a program on a topology, if given, and its gap.
 
-    Messages say how large shards are. A program or a plan does not: where its pairs have different
-    numbers of chunks, these are taken to be equal, which is said.
+    Messages state the sizes of shards. Programs and plans do not: chunks of pairs with different
+    counts are taken to be equal, with a note.
     """
     if reference is None:
         return {}
@@ -301,7 +300,7 @@ def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, A
 
 
 def _chunks(chunks: Chunks) -> dict[str, int]:
-    """Say how many chunks there are: of every shard, or in all and of the largest."""
+    """Return the number of chunks: per shard, or in total and of the largest."""
     if chunks.per_shard is not None:
         return {"chunks_per_shard": chunks.per_shard}
     return {"chunks": chunks.total, "max_chunks_per_shard": chunks.most}
@@ -314,9 +313,9 @@ def _verify_routed(
     reference: Reference | None,
     prove: Prove | None = None,
 ) -> dict[str, Any]:
-    """Rebuild the routes that a file describes, and check them.
+    """Rebuild the routes in a file and check them.
 
-    Few formats have room for what proves a bound: else that is left to `prove`.
+    Few formats hold a certificate; for the others `prove` finds the bound.
     """
     problem, certificate = _problem(file, reference)
     found = rebuild(file, problem, certificate)
@@ -337,7 +336,7 @@ def _verify_routed(
 
 
 def _problem(file: RoutedFile, reference: Reference | None) -> tuple[Problem, Certificate | None]:
-    """Return what to check the file against, and what proves the bound, if anything."""
+    """Return the problem to check the file against, and its certificate, if any."""
     if reference is None:
         if file.problem is None:
             raise UsageError(

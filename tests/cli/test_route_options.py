@@ -18,7 +18,6 @@ VALUES = {
     "k": "2",
     "loss": "0.5",
     "epsilon": "0.5",
-    "raw": "true",
     "shape": "3x3",
     "demands": "pairs",
     "change": "true",

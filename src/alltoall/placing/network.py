@@ -36,8 +36,14 @@ class Network:
     capacity: Floats
     longest_path: int
     topology: Topology | None = None
+    """The names of nodes, for messages."""
     priced: Ints | None = None
     """The priced link of each link, `len(capacity)` for one that is free; None for itself."""
+
+    @property
+    def links(self) -> int:
+        """The number of links that paths may take."""
+        return len(self.capacity if self.priced is None else self.priced)
 
     def loads(self, table: Table, size: Floats) -> Floats:
         """Return the loads of the priced links by chunks on paths."""

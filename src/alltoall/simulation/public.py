@@ -18,6 +18,7 @@ from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.node_tables import read_node_values
 from alltoall.ir.messages import Messages
 from alltoall.ir.problem import Problem
+from alltoall.ir.program import Program
 from alltoall.ir.quantities import bytes_per_second, parse_seconds, parse_size, parse_sizes
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
@@ -30,6 +31,7 @@ from alltoall.settings import RouteSettings
 from alltoall.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, messages_of_schedule
 from alltoall.simulation.fluid import FluidSettings
 from alltoall.simulation.lowered import messages_of_lowered
+from alltoall.simulation.programs import messages_of_program
 from alltoall.simulation.report import (
     FLUID,
     SHARED,
@@ -47,7 +49,7 @@ from alltoall.topologies.background import GivenBackground, without_background
 from alltoall.topologies.given import Given, topology_of
 from alltoall.verification import verify
 
-Subject: TypeAlias = Schedule | Routes | Messages
+Subject: TypeAlias = Schedule | Routes | Messages | Program
 """What can be simulated."""
 
 
@@ -210,30 +212,33 @@ def _require_same(topology: Topology, first: Topology, where: str) -> None:
 def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
     """Return what a caller wants to be simulated; refuse what has no time on links."""
     found = load(subject) if isinstance(subject, str | PathLike) else subject
-    if not isinstance(found, Schedule | Routes | Messages):
+    if not isinstance(found, Subject):
         raise UsageError(
             f"{kind_in_words(found)} cannot be simulated; expected a saved schedule, saved "
-            "routes, or the messages of a schedule (lower --to messages)"
+            "routes, the messages of a schedule (lower --to messages), or MSCCL XML"
         )
     return found
 
 
 def place_of(subject: Subject, topology: Given | None) -> Place:
     """Verify what is to be simulated; return its problem and its proven bound."""
-    if not isinstance(subject, Messages):
+    if isinstance(subject, Schedule | Routes):
         bound = float(verify(subject).facts["bound"])
         return Place(subject.problem, bound, subject.certificate.lengths)
     if topology is None:
         raise UsageError("messages do not say which links they take; give the topology too")
-    problem = Problem(topology_of(topology), subject.demand)
+    demand = subject.demand if isinstance(subject, Messages) else subject.chunks.demand()
+    problem = Problem(topology_of(topology), demand)
     facts = verify(subject, topology=problem.topology).facts
     return Place(problem, float(facts["bound"]))
 
 
-def steps_of(subject: Schedule | Messages, topology: Topology) -> StepMessages:
-    """Return the messages of a schedule, or of a file of them."""
+def steps_of(subject: Schedule | Messages | Program, topology: Topology) -> StepMessages:
+    """Return the messages of a schedule, of a file of them, or of a program."""
     if isinstance(subject, Schedule):
         return messages_of_schedule(subject)
+    if isinstance(subject, Program):
+        return messages_of_program(subject, topology)
     return messages_of_lowered(subject, topology)
 
 
@@ -329,7 +334,10 @@ def _require_use(
     for kind, given, known in asked:
         if given not in known:
             raise UsageError(f"{kind} {given!r}; expected one of {', '.join(known)}")
-    flowing, stepping = isinstance(subject, Routes), isinstance(subject, Schedule | Messages)
+    flowing, stepping = (
+        isinstance(subject, Routes),
+        isinstance(subject, Schedule | Messages | Program),
+    )
     if not stepping and stepped != (SYNCS[0], SHARINGS[0]):
         raise UsageError("sync or sharing with routes, which have no steps; leave it out")
     if several and phases is not None:
@@ -339,5 +347,5 @@ def _require_use(
             "weights, flows, chunk bytes, phases or a resolution with a schedule; expected routes, "
             "whose flows share links"
         )
-    if not isinstance(subject, Messages) and topology is not None:
+    if not isinstance(subject, Messages | Program) and topology is not None:
         raise UsageError("a topology with what says its own; it is for lowered messages, leave it")

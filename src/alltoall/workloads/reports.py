@@ -41,8 +41,8 @@ class FftReport:
 
     `links` says which are emulated, None if none is. Rows are `FftRow`, or `PencilRow` if there are
     `pencils`: rows and columns of ranks. The first row is the library's own. `speedup` is its time
-    over that of the first other way, the schedule's, in all, and `alltoall_speedup` that of the exchange
-    alone; both None without one.
+    over that of the first other way, the schedule's, in all, and `alltoall_speedup` that of the
+    exchange alone; both None without one.
     """
 
     runtime: str
