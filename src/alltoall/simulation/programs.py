@@ -1,9 +1,8 @@
 """Messages of a program, such as MSCCL XML of another tool, on the links of a topology.
 
-Every instruction that sends is a message. It waits for the messages that its thread, and those in
-its `after`, received since they last sent. Messages of a thread go to one rank in order, so links
-keep their order by their steps: a message is a step after the one before it in its thread, and
-after all that it waits for. Slots of FIFOs are as many as are needed.
+Every send instruction is a message. It waits for the messages that its thread, and those in its
+`after`, received since they last sent. A thread sends to one rank in order: the step of a message
+follows that of its predecessor in the thread and of all messages it waits for. FIFOs are unlimited.
 """
 
 from collections import defaultdict
@@ -68,7 +67,7 @@ def _sends(program: Program) -> Iterator[tuple[Spot, int, int, int]]:
 
 
 def _received(program: Program, sends: list[tuple[Spot, int, int, int]]) -> dict[Spot, Spot]:
-    """Return for every instruction that receives the one that sent its last chunk."""
+    """Return the sending instruction of every receive's last chunk."""
     fifo: defaultdict[tuple[int, int, int], list[Spot]] = defaultdict(list)
     for (rank, block, index), sender, receiver, count in sends:
         channel = program.ranks[rank].threads[block].channel
@@ -86,7 +85,7 @@ def _received(program: Program, sends: list[tuple[Spot, int, int, int]]) -> dict
 
 
 def _in_order(program: Program, received: dict[Spot, Spot]) -> Iterator[Spot]:
-    """Yield every instruction after all that it waits for."""
+    """Yield the instructions in topological order."""
     waiting: defaultdict[Spot, list[Spot]] = defaultdict(list)
     missing: dict[Spot, int] = {}
     for rank, own in enumerate(program.ranks):

@@ -1,4 +1,4 @@
-"""`alltoall.simulate`: what a schedule or routes take, predicted."""
+"""`alltoall.simulate`: predicted times of a schedule or routes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -146,7 +146,7 @@ class Place:
     lengths: Floats | None = None
 
     def less(self, background: GivenBackground) -> "Place":
-        """Return the same where links have what others leave; the lengths prove more of that."""
+        """Return the problem on links less the background, with the bound recomputed."""
         if background is None:
             return self
         topology = without_background(self.problem.topology, background)
@@ -175,7 +175,7 @@ def job_of(given: Routes | str | PathLike[str]) -> JobPart:
 
 
 def _joint_place(found: Subject | None, parts: Sequence[JobPart], given: Given | None) -> Place:
-    """Return the problem of what is simulated: of a subject, which carries all jobs if any."""
+    """Return the problem of the subject, or of all jobs together."""
     if not parts:
         if found is None:
             raise UsageError("nothing to simulate; expected a file, or several jobs (--job FILE)")
@@ -210,7 +210,7 @@ def _require_same(topology: Topology, first: Topology, where: str) -> None:
 
 
 def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
-    """Return what a caller wants to be simulated; refuse what has no time on links."""
+    """Return the schedule, routes or messages to simulate; refuse anything else."""
     found = load(subject) if isinstance(subject, str | PathLike) else subject
     if not isinstance(found, Subject):
         raise UsageError(
@@ -221,7 +221,7 @@ def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
 
 
 def place_of(subject: Subject, topology: Given | None) -> Place:
-    """Verify what is to be simulated; return its problem and its proven bound."""
+    """Verify the subject; return its problem and proven bound."""
     if isinstance(subject, Schedule | Routes):
         bound = float(verify(subject).facts["bound"])
         return Place(subject.problem, bound, subject.certificate.lengths)
@@ -269,7 +269,7 @@ def _rate(given: Rate) -> float:
 
 
 def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
-    """Return the sizes that a caller means; they are positive and there is one."""
+    """Return the requested sizes, at least one and all positive."""
     if isinstance(sizes, str):
         return parse_sizes(sizes)
     found = (sizes,) if isinstance(sizes, int) else tuple(sizes)
@@ -305,7 +305,7 @@ def _seconds(text: str, path: Path) -> float:
 def _resolution(
     found: Subject | None, parts: Sequence[JobPart], fluid: FluidSettings
 ) -> float | None:
-    """Return that of the fluid, if there is one: of the subject, or else of the jobs."""
+    """Return the resolution of the fluid model, or None for messages."""
     if isinstance(found, Routes):
         return fluid.resolution_for(found.count)
     if found is not None:
@@ -329,7 +329,7 @@ def _require_use(
     phases: int | None,
     topology: Given | None,
 ) -> None:
-    """Raise if something is asked of a kind that it means nothing to."""
+    """Raise if a setting has no meaning for the kind of subject."""
     asked = zip(("sync", "sharing"), stepped, (SYNCS, SHARINGS), strict=True)
     for kind, given, known in asked:
         if given not in known:
