@@ -13,9 +13,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Option:
-    """What an option takes: its help, the word for its value, its type, and whether it repeats.
+    """An option: its help, the word for its value, its type, and whether it repeats.
 
-    An `argument` stands without a name on the command line. A help lists options by `group`.
+    An `argument` has no name on the command line. Help lists options by `group`.
     """
 
     help: str
@@ -152,6 +152,7 @@ OPTIONS: dict[str, Option] = {
     "routes": Option(
         "Also time these routes on the testbed; repeatable", "FILE", many=True, group=TESTBED
     ),
+    "pencils": Option("Also cut the grid in two sides, among P rows of Q ranks", "PxQ"),
     "tokens": Option("Tokens per rank", "T", int),
     "hidden": Option("Hidden size: 4-byte numbers per token", "H", int),
     "experts_per_rank": Option("Experts per rank", "E", int),
@@ -275,7 +276,7 @@ OF_VERB: dict[str, dict[str, Option]] = {
     **{part: {"fabric": Option("Name of the testbed", "NAME")} for part in PARTS},
     "fair_rates": {"jobs": Option("Jobs that share the links", many=True)},
 }
-"""What a word means in one verb, where it is not what it means in all others."""
+"""Options that mean something else in one verb."""
 
 HOOKS = {
     "progress": "Called with a line now and then.",
@@ -289,7 +290,7 @@ HOOKS = {
 
 
 def option_of(keyword: str, verb: str) -> Option | None:
-    """Return what a keyword means in a verb; None if it is no option."""
+    """Return the option of a keyword in a verb, or None."""
     return OF_VERB.get(verb, {}).get(keyword) or OPTIONS.get(keyword)
 
 
@@ -313,7 +314,7 @@ def documented(function: Callable[..., Any]) -> str:
 
 
 def keywords_of(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what each keyword of a function means, those that are known."""
+    """Return the explanation of each known keyword of a function."""
     parameters = inspect.signature(function).parameters
     if all(each.kind is not each.KEYWORD_ONLY for each in parameters.values()):
         return {}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from alltoall.cli.options import VerbCall, verb_of
-from alltoall.cli.show import STANDARD_OUTPUT, Lines, deliver
+from alltoall.cli.show import STANDARD_OUTPUT, Lines, columns, deliver
 from alltoall.designs.candidate import Candidate
 from alltoall.designs.design import Design
 from alltoall.designs.public import design
@@ -13,7 +13,7 @@ from alltoall.ir.noun import Provenance
 from alltoall.topologies.formats import topology_text
 
 UNKNOWN = "-"
-"""In a column that was not asked for."""
+"""Cell of a value that was not computed."""
 
 
 def _tell(found: Design, call: VerbCall) -> None:
@@ -57,18 +57,12 @@ PRICED = ("price",)
 
 
 def _table(candidates: Sequence[Candidate]) -> list[str]:
-    """Return the lines of the table; columns that nobody asked for are left out."""
+    """Return the lines of the table, with the columns asked for."""
     failing = any(each.failures is not None for each in candidates)
     priced = any(each.price is not None for each in candidates)
     header = HEADER[:-1] + FAILING * failing + PRICED * priced + HEADER[-1:]
     rows = [header, *(_cells(each, failing, priced) for each in candidates)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            [*(f"{cell:>{width}}" for cell, width in zip(row[:-1], widths, strict=False)), row[-1]]
-        )
-        for row in rows
-    ]
+    return columns(rows, words=[-1])
 
 
 def _cells(each: Candidate, failing: bool, priced: bool) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def _parted(words: list[str], line: Sequence[str], export: bool) -> tuple[list[s
 
 
 def _require_separator(words: Sequence[str], line: Sequence[str]) -> None:
-    """Raise if a command follows files without `--`; it begins with the first that is no file."""
+    """Raise if a command follows files without `--`; the first word that is no file starts it."""
     first = next((word for word in words[1:] if not _is_schedule(word)), None)
     if first is not None and not first.startswith("-"):
         at = line.index(first)
