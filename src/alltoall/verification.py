@@ -21,7 +21,6 @@ from alltoall.check.schedule import ScheduleReport, check_schedule
 from alltoall.check.template import TemplateReport, check_template
 from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.answer import Certificate
-from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.fabric import Fabric
@@ -126,7 +125,10 @@ def verify(
     if isinstance(found, Artefact):
         return _verified_artefact(found, tolerance, demand)
     if isinstance(found, Topology | Problem):
-        return _verified_topology(found)
+        topology = found if isinstance(found, Topology) else found.topology
+        check_topology(topology)
+        sizes = {"topology": topology.name, "nodes": topology.nodes, "links": topology.links}
+        return Verified("topology", sizes | _made_by(topology.provenance))
     if isinstance(found, Demand | Certificate | Fabric):
         raise UsageError(
             f"{kind_in_words(found)} claims nothing by itself; expected a topology, a flow, "
@@ -147,13 +149,6 @@ def _is_routed(lowered: LoweredText | RoutedFile | Lowered) -> bool:
     if isinstance(lowered, LoweredText):
         return TARGETS[lowered.kind].takes is Routes
     return isinstance(lowered, RoutedFile)
-
-
-def _verified_topology(found: Topology | Problem) -> Verified:
-    topology = found if isinstance(found, Topology) else found.topology
-    check_topology(topology)
-    facts = {"topology": topology.name, "nodes": topology.nodes, "links": topology.links}
-    return Verified("topology", facts | _made_by(topology.provenance))
 
 
 def _verified_artefact(noun: Artefact, tolerance: float, demand: GivenDemand) -> Verified:
@@ -212,13 +207,6 @@ def _slack(flow: Flow) -> dict[str, float]:
     return {"bound_slack": flow.gap} if flow.gap > SHARP else {}
 
 
-def _demand(lowered: Lowered) -> Demand:
-    """Return how much ranks send each other, in the unit of the time."""
-    if isinstance(lowered, Messages):
-        return lowered.demand
-    return lowered.chunks.demand()
-
-
 def verify_text(
     text: str, where: str, reference: Reference | None = None, prove: Prove | None = None
 ) -> dict[str, Any]:
@@ -274,16 +262,19 @@ def _timed(
         found["chunk_sizes"] = "equal"
     if prove is None:
         return found
-    flow = prove(Problem(topology, _demand(lowered)))
+    demand = lowered.demand if isinstance(lowered, Messages) else lowered.chunks.demand()
+    flow = prove(Problem(topology, demand))
     return found | {"bound": flow.bound, "gap": time / flow.bound - 1.0, **_slack(flow)}
 
 
 def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, Any]:
+    chunks = report.chunks
+    uneven = {"chunks": chunks.total, "max_chunks_per_shard": chunks.most}
     found: dict[str, Any] = {
         "format": kind,
         "name": lowered.name,
         "ranks": len(lowered.ranks),
-        **_chunks(report.chunks),
+        **({"chunks_per_shard": chunks.per_shard} if chunks.uniform else uneven),
         "correct": report.correct,
         "steps": report.steps,
         "sends": int(report.sends.sum()),
@@ -297,13 +288,6 @@ def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, A
     else:
         found["thread_blocks"] = max(len(each.blocks) for each in lowered.ranks)
     return found
-
-
-def _chunks(chunks: Chunks) -> dict[str, int]:
-    """Return the number of chunks: per shard, or in total and of the largest."""
-    if chunks.per_shard is not None:
-        return {"chunks_per_shard": chunks.per_shard}
-    return {"chunks": chunks.total, "max_chunks_per_shard": chunks.most}
 
 
 def _verify_routed(
