@@ -68,7 +68,7 @@ def _refuse_both(nodes: int | None, degree: int | None, bidirectional: bool) -> 
 def _constrained(
     constraints: str | PathLike[str] | Wiring, seed: int, workload: GivenDemand
 ) -> Wanted:
-    """Return what is wanted of a wiring of which only some cables may be placed."""
+    """Return the requirements of a wiring with some fixed cables."""
     if isinstance(constraints, Wiring):
         wiring = constraints
     else:
@@ -79,7 +79,7 @@ def _constrained(
 def _regular(
     nodes: int | None, degree: int | None, bidirectional: bool, workload: GivenDemand
 ) -> Wanted:
-    """Return what is wanted of networks of one degree; what cannot be is refused."""
+    """Return the requirements of networks of one degree; raise if impossible."""
     if nodes is None or degree is None:
         raise UsageError("expected a number of nodes and a degree, or constraints")
     if nodes > MOST_NODES:
