@@ -1,4 +1,4 @@
-"""From a problem to checked routes: a method, then whatever is asked of its routes."""
+"""From a problem to checked routes: a method, then limits, chunks, layers and phases."""
 
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -25,11 +25,11 @@ from alltoall.settings import RouteSettings
 
 @dataclass(frozen=True, eq=False)
 class FoundRoutes:
-    """Routes, and what was learnt on the way to them.
+    """Routes, and facts of their search.
 
-    `status` is that of their time against the certified bound, `notes` say what was left out, and
-    `phases` is the split that was asked for, if any. `robust` has the losses of robust routes under
-    demands that they were not made with, `renewed` what the last routes lose after a failure.
+    `status` compares their time with the certified bound, `notes` mention omissions, and `phases`
+    is the requested split, if any. `robust` has the losses of robust routes under fresh demands,
+    `renewed` those of the last routes after a failure.
     """
 
     routes: Routes
@@ -40,7 +40,7 @@ class FoundRoutes:
     renewed: Renewed | None = None
 
     def learnt(self) -> dict[str, Any]:
-        """Return what the search learnt, as plain values."""
+        """Return facts of the search as plain values."""
         found: dict[str, Any] = {"notes": self.notes, "status": self.status.value}
         found["common_factor_chunks"] = common_factor_chunks(self.routes)
         if self.phases is not None:
@@ -127,7 +127,7 @@ def _refuse_with_tables(settings: RouteSettings, renewing: bool) -> None:
 
 
 def _judged(routes: Routes, settings: RouteSettings) -> Judged | None:
-    """Judge robust routes by other demands of their family than those that made them."""
+    """Judge robust routes by fresh demands of their family."""
     if routes.method != "robust":
         return None
     return judge(routes, settings.robust or (SKEW,), settings.seed, settings.solve)

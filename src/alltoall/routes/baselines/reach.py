@@ -1,4 +1,4 @@
-"""What shortest-path routing reaches: the comparison beside every answer."""
+"""Shortest-path routing as the comparison beside every answer."""
 
 from typing import Any
 

@@ -151,7 +151,7 @@ class OrderSearch:
         return round_up_time(self.lanes.problem, self.certificate.bound, self._per_shard)
 
     def _scaled(self, lengths: Floats) -> Floats:
-        """Return lengths of which none is too short, that times capacity add up to 1."""
+        """Return normalised lengths, none too short, whose products with capacity sum to 1."""
         capacity = self.lanes.problem.topology.capacity
         least = LEAST_PRICE * float(lengths @ capacity) / len(lengths)
         longer = np.maximum(lengths, least / capacity)
@@ -196,7 +196,7 @@ class OrderSearch:
 def routes_of_channels(
     lanes: Lanes, paths: Paths, weight: Floats, certificate: Certificate, method: str
 ) -> Routes:
-    """Return weighted paths of channels as routes; layers that none takes are not counted."""
+    """Return weighted paths of channels as routes, without counting unused layers."""
     return Routes(
         problem=lanes.problem,
         source=paths.source,

@@ -1,14 +1,14 @@
-"""Virtual layers: which routes may share one without ever waiting for each other in a circle.
+"""Virtual layers: sets of routes whose channel dependencies are acyclic.
 
 All algorithms share one signature and sit in `LAYERINGS`; see `routes.layers.lash`.
 
-Which routes one starts from matters as much as how they are packed. On a grid, routes in dimension
-order are often as fast as any and need the fewest layers that are known, so `fewest_layers` tries
-those too (`routes.dimension_order`); elsewhere it reroutes those that need the last layers
+The choice of routes matters as much as their packing. On a grid, routes in dimension order are
+often as fast as any and need the fewest known layers, so `fewest_layers` tries those too
+(`routes.dimension_order`); elsewhere it reroutes those in the last layers
 (`routes.layers.reroute`).
 
-After a failure, routes that stay keep their layers: the rest of a layer cannot deadlock, as the
-whole could not. Each route that moved is offered to one layer after the other, then to new ones.
+After a failure, unmoved routes keep their layers: part of a deadlock-free layer is deadlock-free.
+Each moved route is offered to the layers in turn, then to new ones.
 """
 
 from collections.abc import Callable
@@ -109,10 +109,10 @@ def fewest_layers(
 ) -> tuple[Routes, tuple[str, ...]]:
     """Return layered routes, the given ones or others, and the choices as notes.
 
-    Where the method may choose its routes, and `lash-sequential` their layers, others are taken
-    that are as fast in fewer layers: in dimension order on a grid, else rerouted within earlier
-    layers. Slower ones are taken where more layers are needed than are allowed, the fastest there
-    are. A note says so, or that the two differ in time.
+    If the method may choose its routes, and `lash-sequential` their layers, equally fast routes
+    with fewer layers are taken: in dimension order on a grid, else rerouted within earlier layers.
+    If the layers are limited, the fastest routes within them are taken. A note states the choice or
+    the difference in time.
     """
     mine = assign_layers(routes, algorithm, settings=settings)
     if algorithm != "lash-sequential" or mine.method not in FREE_TO_CHOOSE or mine.layers == 1:
@@ -175,7 +175,7 @@ def _others(mine: Routes, max_layers: int | None, settings: SolveSettings) -> li
 
 
 def _by_dimension(mine: Routes, settings: SolveSettings) -> Routes | None:
-    """Return layered routes in dimension order if they need fewer layers, and there are any."""
+    """Return layered routes in dimension order if they exist and need fewer layers."""
     grid = grid_of(mine.problem.topology)
     if grid is None:
         return None
@@ -195,7 +195,7 @@ def layers_after(
 ) -> tuple[Routes, tuple[str, ...]]:
     """Return renewed routes with layers, and notes on them.
 
-    Those of the last routes are kept where that takes no more of them; else all are assigned anew.
+    Old layers are kept unless that needs more layers; else all are assigned anew.
     """
     if last.layer is not None:
         place = last_places(routes, last)

@@ -87,7 +87,7 @@ def forward_routes(dependencies: Dependencies, rank: Floats | Ints) -> Flags:
 
 
 def circular_route() -> InputError:
-    """Return the error for routes of which no layer can hold some."""
+    """Return the error for a route that no layer can hold."""
     return InputError(
         "a route waits for itself in a circle, so no layer can hold it; expected simple paths "
         "(check_routes names the routes that are not)"
@@ -99,10 +99,10 @@ OFFERED_PER_CALL = 2_000
 
 
 def fill_layer(dependencies: Dependencies, order: Ints, late: Late = never) -> tuple[Flags, Ints]:
-    """Offer routes to an empty layer, in the given order; it takes what closes no cycle.
+    """Fill an empty layer with routes that close no cycle, in the given order.
 
-    Return a flag for every route that it took, and the place of each link in an order of the links
-    in which all of these go forward. Raise TimeoutError when it is `late`.
+    Return a flag per route that fits, and the place of each link in an order in which all of these
+    go forward. Raise TimeoutError when `late`.
     """
     taken = np.zeros(dependencies.routes, dtype=np.bool_)
     layer = core.LayerFilling(dependencies.turns)

@@ -7,9 +7,9 @@ matters, and one look at the routes prices all its places, so a sweep over all l
 as much as reading all routes once. A route that goes backward at k places counts `w ** k`, with w
 from `BACKWARD_WEIGHTS`.
 
-Layers are filled one after the other; then each order in turn is improved for the routes that no
-other layer takes, and routes that none takes weigh more from round to round. What is left in the
-end is offered to every layer once more, and then to new ones. `benchmarks/layers.py` measures it.
+Layers are filled in turn; then each order is improved for the routes that no other layer takes, and
+the weight of routes without a layer grows with every round. The remaining routes are offered to
+every layer once more, and then to new ones. `benchmarks/layers.py` measures it.
 """
 
 from dataclasses import dataclass
@@ -30,16 +30,16 @@ from alltoall.routes.layers.dependencies import (
 from alltoall.settings import Late, SolveSettings
 
 BACKWARD_WEIGHTS = (0.3, 0.1)
-"""What a backward place leaves of a route's weight, sweep by sweep, when an order is new.
+"""Factors on a route's weight per backward place, for the sweeps over a new order.
 
-An order is improved again by the last one.
+Later improvements use the last factor.
 """
 
 IMPROVING_ROUNDS = 12
 """How often each order is improved again."""
 
 MISSED_RISE = 1.15
-"""By what the weight of a route that no layer takes grows in each round."""
+"""Growth per round of the weight of a route without a layer."""
 
 PLACED_PER_CALL = 100
 """Links that are put in their place in one compiled call: a time limit is heard in between."""
@@ -65,8 +65,8 @@ def pack_by_orders(
 ) -> Ints:
     """Return a layer per route, found by improving the orders of the links.
 
-    With a time limit, orders are improved for half of the time left; raise TimeoutError if the
-    other half is too short for what they miss.
+    With a time limit, orders are improved for half of the remaining time; raise TimeoutError if the
+    other half is too short for the remaining routes.
     """
     settings = settings or SolveSettings()
     enough = settings.sharing().out_of_time
@@ -93,7 +93,7 @@ def layer_orders(
 ) -> Orders:
     """Return improved orders until every route goes forward in some, `most_orders` at most.
 
-    There are fewer, and less improved ones, if it is `late` before.
+    Return fewer, less improved orders if `late` first.
     """
     rng = np.random.default_rng(seed)
     orders = Orders([], [])
@@ -143,7 +143,7 @@ def _improve(
 
 
 def _hardness(dependencies: Dependencies) -> Floats:
-    """Return a weight per route: the longer, the harder to place among those that are left."""
+    """Return a weight per route that grows with its length, as a measure of difficulty."""
     return dependencies.length.astype(np.float64) ** 2
 
 
@@ -171,7 +171,7 @@ def _sift(
     rng: np.random.Generator,
     late: Late,
 ) -> Floats:
-    """Return an order improved for some routes of some weight; less so if it is `late` before."""
+    """Return an order improved for weighted routes; stop early if `late`."""
     sifting = core.LinkSifting(dependencies.turns, which, weight, rank)
     longest = int(dependencies.length[which].max(initial=0))
     for share in backward_weights:

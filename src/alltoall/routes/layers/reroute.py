@@ -1,10 +1,10 @@
-"""Fewer layers: the routes of the last layers move to where earlier ones have room.
+"""Fewer layers: reroute the last layers' routes within earlier layers.
 
 Most layers of a large network are for a few routes: at a thousand nodes the last three of eleven
-hold 0.6 %. Each layer that stays has an order of the links in which its routes go forward, and
-every pair whose layer is given up takes the cheapest way forward in any of these orders, most often
-one as short as any. Then all routes respond to the loads, within the orders
-(`placing.place`), until the time is what it was.
+hold 0.6 %. Each remaining layer has an order of the links in which its routes go forward, and every
+pair of a removed layer takes the cheapest forward path in any of these orders, usually a shortest
+path. Then all routes respond to the loads, within the orders (`placing.place`), until the original
+time is reached.
 """
 
 from dataclasses import dataclass, replace
@@ -25,15 +25,15 @@ from alltoall.settings import SolveSettings
 
 @dataclass(frozen=True, eq=False)
 class Rerouting:
-    """Routes in layers, of which the last can be given up."""
+    """Routes in layers, of which the last may be removed."""
 
     routes: Routes
     settings: SolveSettings
 
     def as_fast(self) -> tuple[Routes | None, Routes | None]:
-        """Return the routes of fewest layers that are as fast, and routes of one layer less.
+        """Return equally fast routes with the fewest layers, and routes with one layer less.
 
-        None if there are none, or time runs out before. The number of layers is found by halving.
+        Return None if there are none in time. The number of layers is found by bisection.
         """
         too_few, enough = 0, self.routes.layers or 0
         found: dict[int, Routes | None] = {}
@@ -48,7 +48,7 @@ class Rerouting:
         return found.get(enough), found.get(enough - 1)
 
     def within(self, layers: int) -> Routes | None:
-        """Return the fastest routes found in so many layers, None if some pair has none in time."""
+        """Return the fastest routes found in this many layers, None if a pair has none in time."""
         self.settings.report(f"other routes, for {layers} instead of {self.routes.layers} layers")
         lanes = Lanes(self.routes.problem, layers, change=False)
         links = self.routes.problem.topology.links
