@@ -119,27 +119,23 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         del self._entries[name]
 
     def _search(self) -> None:
-        """Add the entry points of installed packages, once."""
+        """Add the entry points of installed packages, once; a broken one fails only when used."""
         if self._searched:
             return
         self._searched = True
         for name, entry_point in _entry_points(self.group):
-            if name not in self._entries:
-                self._add(name, entry_point)
-
-    def _add(self, name: str, entry_point: Any) -> None:
-        """Add an entry point; a broken one fails only when used."""
-        try:
-            found = self._check(name, entry_point.load())
-        except Exception as error:
-            package = getattr(entry_point.dist, "name", "an installed package")
-            self._broken[name] = (
-                f"{self.kind} {name!r} of {package} ({entry_point.value}) cannot be used: "
-                f"{error}; repair or remove that package"
-            )
-            return
-        if found is not None:
-            self._entries[name] = found
+            if name in self._entries:
+                continue
+            try:
+                found = self._check(name, entry_point.load())
+            except Exception as error:
+                package = getattr(entry_point.dist, "name", "an installed package")
+                self._broken[name] = (
+                    f"{self.kind} {name!r} of {package} ({entry_point.value}) cannot be used: "
+                    f"{error}; repair or remove that package"
+                )
+            else:
+                self._entries |= {} if found is None else {name: found}
 
 
 def _entry_points(group: str) -> Iterator[tuple[str, Any]]:

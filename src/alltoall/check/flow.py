@@ -214,15 +214,8 @@ def _check_amounts(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]:
         )
 
 
-@dataclass(frozen=True)
-class _Offender:
-    """The largest error relative to the allowed one, and its place."""
-
-    excess: float
-    node: int
-    start: int
-    net: float
-    wanted: float
+_Offender = tuple[float, int, int, float, float]
+"""The largest error relative to the allowed one, its node, its source, the net flow, the wanted."""
 
 
 def _check_conservation(flow: Flow, tolerance: float) -> Iterator[str]:
@@ -235,13 +228,13 @@ def _check_conservation(flow: Flow, tolerance: float) -> Iterator[str]:
         offenders = _offending_sources(flow, tolerance)
     else:
         offenders = _offending_pairs(flow, flow.destination, tolerance)
-    worst = max(offenders, key=lambda each: each.excess, default=None)
-    if worst is not None and worst.excess > 1:
-        node, start = map(flow.problem.topology.node_name, (worst.node, worst.start))
+    excess, *ends, net, wanted = max(offenders, default=(0.0, 0, 0, 0.0, 0.0))
+    if excess > 1:
+        node, start = map(flow.problem.topology.node_name, ends)
         yield (
             "flow is not conserved or demand not met: "
-            f"node {node} nets {worst.net:.12g} of the flow from node {start}, "
-            f"expected {worst.wanted:.12g}"
+            f"node {node} nets {net:.12g} of the flow from node {start}, "
+            f"expected {wanted:.12g}"
         )
 
 
@@ -258,7 +251,7 @@ def _offending_sources(flow: Flow, tolerance: float) -> Iterator[_Offender]:
         excess = _excess(net, wanted, allowed)
         row, node = np.unravel_index(int(np.argmax(excess)), excess.shape)
         found = float(net[row, node]), float(wanted[row, node])
-        yield _Offender(float(excess[row, node]), int(node), int(starts[row]), *found)
+        yield (float(excess[row, node]), int(node), int(starts[row]), *found)
 
 
 def _offending_pairs(flow: Flow, destination: Ints, tolerance: float) -> Iterator[_Offender]:
@@ -276,7 +269,7 @@ def _offending_pairs(flow: Flow, destination: Ints, tolerance: float) -> Iterato
         place = int(np.argmax(excess))
         start = flow.problem.topology.terminals[flow.source[begin + at.group[place]]]
         found = float(at.net[place]), float(wanted[place])
-        yield _Offender(float(excess[place]), int(at.node[place]), int(start), *found)
+        yield (float(excess[place]), int(at.node[place]), int(start), *found)
 
 
 def _excess(net: Floats, wanted: Floats, allowed: Floats) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 
 from alltoall.check.flow import TOLERANCE, check_flow, shortest_distances
 from alltoall.check.sums import raise_if
-from alltoall.ir.arrays import Floats, products
+from alltoall.ir.arrays import products
 from alltoall.ir.jobs import JobRates, joint_demand
 
 
@@ -83,7 +83,11 @@ def _carried_problems(rates: JobRates, tolerance: float) -> Iterator[str]:
 def _level_bound(rates: JobRates, level: int) -> tuple[float, list[str]]:
     """Return the bound of a level by its lengths, or why they prove nothing."""
     topology = rates.flow.problem.topology
-    priced = _price_per_rate(rates, rates.lengths[level])
+    # The least capacity times length that a unit of rate of each job takes.
+    graph, ends = (topology.nodes, topology.tail, topology.head), topology.terminals
+    apart = shortest_distances(*graph, rates.lengths[level], ends)[:, ends]
+    prices = [float(products(job.demand.table(), apart).sum()) for job in rates.jobs]
+    priced = np.array(prices)
     weight = np.array([job.weight for job in rates.jobs])
     lower, own = rates.level < level, rates.level == level
     taken = float((rates.rate * priced)[lower].sum())
@@ -95,11 +99,3 @@ def _level_bound(rates: JobRates, level: int) -> tuple[float, list[str]]:
             f"level {level}: its lengths ask nothing of job {job}, which they should block"
         ]
     return left / shared, []
-
-
-def _price_per_rate(rates: JobRates, lengths: Floats) -> Floats:
-    """Return the least capacity times length that a unit of rate of each job takes."""
-    topology = rates.flow.problem.topology
-    nodes, ends = topology.nodes, topology.terminals
-    apart = shortest_distances(nodes, topology.tail, topology.head, lengths, ends)[:, ends]
-    return np.array([float(products(job.demand.table(), apart).sum()) for job in rates.jobs])

@@ -129,9 +129,8 @@ def direct_notes(answer: Answer) -> list[str]:
 
 def direct_time(problem: Problem) -> float | None:
     """Return the time of direct sends, None where a pair has more than one way to send directly."""
-    topology = problem.topology
-    if len(topology.terminals) == topology.nodes:
-        demand = problem.demand
+    topology, demand, switch = problem.topology, problem.demand, problem.topology.position < 0
+    if not switch.any():
         if demand.uniform and topology.links < demand.total:
             return None
         source, destination = demand.pairs()
@@ -139,23 +138,13 @@ def direct_time(problem: Problem) -> float | None:
         np.add.at(capacity, (topology.tail, topology.head), topology.capacity)
         own = capacity[source, destination]
         return float((demand.of(source, destination) / own).max()) if own.all() else None
-    return _time_through_switch(problem) if _is_star(topology) else None
-
-
-def _is_star(topology: Topology) -> bool:
-    """Whether each terminal has links to and from the one switch, and there are no others."""
-    hub = topology.position < 0
-    between = hub[topology.tail] != hub[topology.head]
-    return bool(
-        hub.sum() == 1 and between.all() and (topology.out_degree * topology.in_degree > 0).all()
-    )
-
-
-def _time_through_switch(problem: Problem) -> float:
-    """Return the time until the busiest link of a star has carried its load."""
-    topology, table = problem.topology, problem.demand.table()
-    loads = []
+    # Else only where each terminal has links to and from the one switch, and there are no others.
+    between = switch[topology.tail] != switch[topology.head]
+    linked = topology.out_degree * topology.in_degree > 0
+    if switch.sum() > 1 or not (between.all() and linked.all()):
+        return None
+    table, times = demand.table(), []
     for ends, load in ((topology.tail, table.sum(axis=1)), (topology.head, table.sum(axis=0))):
-        capacity = np.bincount(ends, topology.capacity, topology.nodes)[topology.terminals]
-        loads.append(float((load / capacity).max()))
-    return max(loads)
+        width = np.bincount(ends, topology.capacity, topology.nodes)[topology.terminals]
+        times.append(float((load / width).max()))
+    return max(times)

@@ -160,9 +160,13 @@ def _assemble(
         *(_nic_links(place, host, way_out, way_in, gpus) for host in place.kinds),
     ]
     tail, head, capacity = (np.concatenate(column) for column in zip(*parts, strict=True))
-    nodes, notes = outer + len(switches), _notes(place, planes, cables)
+    nodes, notes = outer + len(switches), [f"outside: {note}" for note in planes[0].graph.notes]
+    unused = place.nics - len(np.unique(cables.tail[cables.tail < place.nics]))
+    if unused:
+        notes.append(f"{counted(unused, 'NIC')} of {place.nics} without a cable out")
+    notes += _assumed_rates(place)
     check_size(name, nodes, len(tail))
-    built = from_arcs(name, nodes, tail, head, capacity, np.arange(gpus), notes=notes)
+    built = from_arcs(name, nodes, tail, head, capacity, np.arange(gpus), notes=tuple(notes))
     return replace(built, names=_names(place, planes, split))
 
 
@@ -209,15 +213,6 @@ def _switch_names(owner: str, count: int) -> list[str]:
     if count == 1:
         return [f"{owner}:switch"]
     return [f"{owner}:switch{number}" for number in range(count)]
-
-
-def _notes(place: Places, planes: Sequence[Plane], cables: Cables) -> tuple[str, ...]:
-    """Note the outside's own notes, idle NICs and assumed rates."""
-    unused = place.nics - len(np.unique(cables.tail[cables.tail < place.nics]))
-    notes = [f"outside: {note}" for note in planes[0].graph.notes]
-    if unused:
-        notes.append(f"{counted(unused, 'NIC')} of {place.nics} without a cable out")
-    return (*notes, *_assumed_rates(place))
 
 
 def _assumed_rates(place: Places) -> list[str]:

@@ -162,6 +162,10 @@ def paced_time(
         for hop in line.path:
             load = sum(chunks for _, chunks in line.sends) * pace.chunk / capacity[hop]
             pace.total[hop] += load
+
+    def urgency(line: _Pipeline) -> tuple[int, float]:
+        return latest[line.head], -sum(pace.total[hop] for hop in line.path)
+
     total = 0.0
     for step in range(1, steps + 1):
         pace.loads.clear()
@@ -169,31 +173,16 @@ def paced_time(
             while not line.done and latest[line.head] <= step:
                 pace.send(line, step)
         length = max(pace.loads.values())  # of the longest chain, one send is due in every step
-        _go_ahead(lines, pace, step, length, latest, levels.earliest(pace.fixed, least=step))
+        # Chunks that could go later go in this step, one by one, as far as its length allows.
+        earliest, ready = levels.earliest(pace.fixed, least=step), lines
+        while ready:
+            ready = [
+                line
+                for line in ready
+                if not line.done and earliest[line.head] <= step and pace.fits(line, length)
+            ]
+            for line in sorted(ready, key=urgency):
+                if pace.fits(line, length):
+                    pace.send(line, step)
         total += length
     return total
-
-
-def _go_ahead(
-    lines: list[_Pipeline],
-    pace: _Pace,
-    step: int,
-    length: float,
-    latest: Mapping[Node, int],
-    earliest: Mapping[Node, int],
-) -> None:
-    """Let chunks that could go later go in this step, one by one, as far as its length allows."""
-
-    def urgency(line: _Pipeline) -> tuple[int, float]:
-        return latest[line.head], -sum(pace.total[hop] for hop in line.path)
-
-    ready = lines
-    while ready:
-        ready = [
-            line
-            for line in ready
-            if not line.done and earliest[line.head] <= step and pace.fits(line, length)
-        ]
-        for line in sorted(ready, key=urgency):
-            if pace.fits(line, length):
-                pace.send(line, step)

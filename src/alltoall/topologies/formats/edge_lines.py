@@ -115,7 +115,10 @@ def read_line(line: str, attribute: str | None, place: str) -> EdgeLine:
     """Read `u v`, `u v capacity` or `u v {attributes}`, with blanks, commas or an arrow between."""
     body = line.partition("#")[0]
     head, brace, rest = body.partition("{")
-    words, arrow = _split_line(_join_rate(head))
+    words = head.rsplit(None, 1)
+    if len(words) == 2 and words[0][-1] in "0123456789" and is_unit(words[1]):
+        head = "".join(words)  # 100 Gbit/s
+    words, arrow = _split_line(head)
     if len(words) != 2 and not (len(words) == 3 and not brace):
         raise FormatError(
             f"{place}: {quote(line)} is not an edge; expected `u v`, `u v capacity`, "
@@ -129,13 +132,6 @@ def read_line(line: str, attribute: str | None, place: str) -> EdgeLine:
     text = words[2] if len(words) == 3 else value
     width, unit = (None, None) if text is None else _read_width(str(text), place)
     return EdgeLine((u, v), marked, width, unit, value is not None, arrow == ONE_WAY)
-
-
-def _join_rate(text: str) -> str:
-    """Remove the blank in `100 Gbit/s`."""
-    words = text.rsplit(None, 1)
-    joined = len(words) == 2 and words[0][-1] in "0123456789" and is_unit(words[1])
-    return "".join(words) if joined else text
 
 
 def _split_line(text: str) -> tuple[list[str], str | None]:

@@ -151,7 +151,10 @@ def read(text: str | Mapping[str, str], where: str, name: str) -> Topology:
         if not is_name(host) or host in hosts:
             raise FormatError(f"{where}: {file!r}; expected one file of each host, with its name")
         hosts[host] = file
-    called = _nicknames(list(hosts))
+    # The name of a host may have a domain or, where that is unambiguous, none.
+    plain = Counter(map(_without_domain, hosts))
+    called = {_without_domain(host): host for host in hosts if plain[_without_domain(host)] == 1}
+    called |= {host: host for host in hosts}
     ports: Ports = defaultdict(list)
     for host, file in hosts.items():
         for neighbour in read_neighbours(files[file], f"{where}: {file}"):
@@ -161,13 +164,6 @@ def read(text: str | Mapping[str, str], where: str, name: str) -> Topology:
                 raise FormatError(f"{place} leads to {host} itself; {_EXPECTED}")
             ports[host, other].append(neighbour.rate)
     return _network(name, list(hosts), ports, where)
-
-
-def _nicknames(hosts: list[str]) -> dict[str, str]:
-    """Return the host of each name, with a domain or, where that is unambiguous, without."""
-    short = Counter(map(_without_domain, hosts))
-    unique = {_without_domain(host): host for host in hosts if short[_without_domain(host)] == 1}
-    return unique | {host: host for host in hosts}
 
 
 def _without_domain(name: str) -> str:
