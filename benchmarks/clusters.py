@@ -1,4 +1,4 @@
-"""Several ranks per host under `alltoall wrap`: time against the certified bound and the library's own.
+"""Several ranks per host under `alltoall wrap`: time, the certified bound, the library.
 
     python benchmarks/clusters.py [--only hosts torus placed shared] [--ranks 1 2 4] [--rounds 5]
 
@@ -109,7 +109,7 @@ def order(hosts: int, each: int, name: str) -> list[int]:
 def on_fabric(
     runner: Runner, case: Case, jobs: list[tuple[int, str]]
 ) -> Iterator[tuple[int, str, float, float]]:
-    """Yield ranks per host, their order, the share of the bound, and the library's own over ours."""
+    """Yield ranks per host, their order, the share of the bound, and their time over ours."""
     topology = alltoall.topology(case.spec)
     hosts = len(topology.terminals)
     names = [f"host{node}" for node in range(topology.nodes)]
