@@ -29,10 +29,10 @@ def register_method(
     settings. What it returns is checked before anybody sees it.
 
     >>> import alltoall
-    >>> from alltoall.routes.baselines.tables import route_native
+    >>> from alltoall.routes.baselines.tables import route_ecmp
     >>> from alltoall.settings import RouteSettings
     >>> def plain(problem: alltoall.Problem, settings: RouteSettings) -> alltoall.Routes:
-    ...     return route_native(problem, settings)
+    ...     return route_ecmp(problem, settings)
     >>> alltoall.register_method("plain", plain)
     >>> alltoall.route("ring:4", method="plain").count
     12

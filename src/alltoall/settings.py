@@ -226,8 +226,7 @@ class RouteSettings:
     `routes.skews` or files.
 
     What is done to the routes of a method, in this order (`routes.search`): `max_routes`; `chunks`,
-    of which every weight becomes a multiple; `layers`, the algorithm that assigns them, or None;
-    `phases` to split them into, 0 for as many as `phase_loss` allows.
+    of which every weight becomes a multiple; `layers`, the algorithm that assigns them, or None.
     """
 
     paths: str = "disjoint"
@@ -244,8 +243,6 @@ class RouteSettings:
     shape: tuple[int, ...] | None = None
     chunks: int | None = None
     layers: str | None = "lash-sequential"
-    phases: int | None = None
-    phase_loss: float = 0.05
     robust: tuple[str, ...] | None = None
     solve: SolveSettings = field(default_factory=SolveSettings)
 

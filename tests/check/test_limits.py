@@ -25,10 +25,9 @@ from strategies import topologies
 NO_LIMITS = {
     "loss", "epsilon",  # goals: `missed_goals` tells
     "slack", "k",  # of `paths`
-    "seed", "shape", "layers", "phase_loss", "robust", "latency", "step_tolerance",  # how to search
+    "seed", "shape", "layers", "robust", "latency", "step_tolerance",  # how to search
     "operation_cost",
-    "phases",  # a split beside the routes, which raises if it is not found
-    "solve",  # told by the status
+    "raw", "solve",  # told by the method, and by the status
 }  # fmt: skip
 """Settings that promise nothing about the answer itself."""
 

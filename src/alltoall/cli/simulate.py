@@ -9,7 +9,7 @@ from alltoall.cli.options import AsJson, Background, LinkBandwidth, time_option
 from alltoall.cli.progress import progress
 from alltoall.cli.show import columns, show
 from alltoall.ir.quantities import rate_in_words
-from alltoall.settings import RouteSettings
+from alltoall.lowering.public import PHASE_LOSS
 from alltoall.simulation.alpha_beta import SHARINGS, SYNCS
 from alltoall.simulation.fluid import WEIGHTS
 from alltoall.simulation.public import simulate
@@ -83,7 +83,7 @@ def simulate_verb(
     ] = None,
     phase_loss: Annotated[
         float, typer.Option(metavar="LOSS", help="Throughput that phases may lose.")
-    ] = RouteSettings.phase_loss,
+    ] = PHASE_LOSS,
     resolution: Annotated[
         float | None,
         typer.Option(

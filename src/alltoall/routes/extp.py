@@ -24,7 +24,6 @@ def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
     The program gets half of the time left, its paths the rest; raise TimeoutError if even these
     come too late.
     """
-    settings = settings.begin()
     require_cluster(settings.solve)
     flow = solve_sources(problem, settings.solve.sharing())
     return routes_of_flow(flow, settings.solve, RAW if settings.raw else "extp")

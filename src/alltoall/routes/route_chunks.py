@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from alltoall.errors import InputError
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Floats
 from alltoall.ir.chunks import chunks_of
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
@@ -57,7 +57,13 @@ class RouteChunks:
             self.paths.source[self.first], self.paths.destination[self.first]
         )
         self.counts = chunks_of(np.ones_like(self.demand) if each else self.demand, chunks)
-        _require_few(self.counts)
+        # More of them than can be counted, too, are refused before any is made.
+        total = float(self.counts.sum(dtype=np.float64))
+        if total > MOST_ROUTE_CHUNKS:
+            raise InputError(
+                f"{total:.4g} chunks of all shards; expected at most {MOST_ROUTE_CHUNKS:,}: use "
+                "fewer chunks per shard, or a demand in larger units"
+            )
         owner = np.repeat(np.arange(len(self.first)), self.counts)
         after = np.append(self.first[1:], len(order))
         self.size = (self.demand / self.counts)[owner]
@@ -105,18 +111,16 @@ class RouteChunks:
         ends = (self.paths.source[first.path], self.paths.destination[first.path])
         chunks = Chunks(topology.terminals[ends[0]], topology.terminals[ends[1]], self.size)
         budget, network = target * topology.capacity * (1 + 1e-12), any_path(topology)
+        room = path_room(int(self.paths.hops.max()), topology.nodes)
+        start = self.paths.table(room)[first.path]
         for seed in range(tries_for(len(self.size))):
             if self.late():
                 break
-            table, fits = negotiate(network, chunks, self._table(first), budget, seed, self.late)
+            table, fits = negotiate(network, chunks, start, budget, seed, self.late)
             if fits:
-                return self._merged(Paths.from_table(*ends, table), self.size)
+                merged = Paths.from_table(*ends, table).merge_equal(self.size)
+                return self._weighted(*merged)
         return None
-
-    def _table(self, places: Choice) -> Ints:
-        """Return the links of every chunk, a row each, with room for longer paths."""
-        room = path_room(int(self.paths.hops.max()), self.problem.topology.nodes)
-        return self.paths.table(room)[places.path]
 
     def as_routes(self, places: Choice) -> Routes:
         """Return a route per path that carries chunks, in the layer of that path."""
@@ -124,11 +128,8 @@ class RouteChunks:
         used = np.flatnonzero(weight)
         paths, weight = self.paths.select(used), weight[used]
         if self.layered is None:
-            return self._merged(paths, weight)
+            return self._weighted(*paths.merge_equal(weight))
         return self._weighted(paths, weight, self.layered.select(used))
-
-    def _merged(self, paths: Paths, weight: Floats) -> Routes:
-        return self._weighted(*paths.merge_equal(weight))
 
     def _weighted(self, paths: Paths, weight: Floats, layered: Routes | None = None) -> Routes:
         """Return routes whose weights are exact multiples of their chunk."""
@@ -142,14 +143,4 @@ class RouteChunks:
             self.routes.method,
             self.chunks if whole else None,
             layered,
-        )
-
-
-def _require_few(counts: Ints) -> None:
-    """Raise, before any is made, if there are too many chunks: more than can be counted, too."""
-    total = float(counts.sum(dtype=np.float64))
-    if total > MOST_ROUTE_CHUNKS:
-        raise InputError(
-            f"{total:.4g} chunks of all shards; expected at most {MOST_ROUTE_CHUNKS:,}: use fewer "
-            "chunks per shard, or a demand in larger units"
         )

@@ -24,7 +24,6 @@ import numpy as np
 
 from alltoall.errors import UsageError
 from alltoall.flows import sizes
-from alltoall.ir.arrays import Ints
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
 from alltoall.lp.solve import solve_program
@@ -79,7 +78,7 @@ def fewest_chunks(
 
     They take the paths of the routes, the `others`, or any paths if `anywhere`.
     """
-    routes, late = exact_weights(routes), settings.begin().solve.out_of_time
+    routes, late = exact_weights(routes), settings.solve.out_of_time
     time = max(routes.time, routes.bound * (1 + min(SOLVER_MISS, settings.solve.gap)))
     effort, paths = float(EXACT_CHUNKS_TRIED), None
     for chunks in range(1, min(routes.denominator or MOST_CHUNKS, MOST_TRIED_PER_SHARD + 1)):
@@ -92,9 +91,14 @@ def fewest_chunks(
             break
         paths = others() if others is not None and paths is None else paths
         reroute = anywhere and chunks <= (settings.max_routes or chunks)
-        found = _at_no_loss(RouteChunks(routes, chunks, late, paths), time, reroute)
-        if found is not None:
-            return found
+        cut = RouteChunks(routes, chunks, late, paths)
+        first, target = cut.rounded(), time * (1 + NO_LOSS)
+        places = first if cut.time(first) <= target else cut.on_own_paths(first, target)
+        if places is not None:
+            return cut.as_routes(places)
+        rerouted = cut.on_any_paths(first, target) if reroute else None
+        if rerouted is not None:
+            return rerouted
     return routes
 
 
@@ -107,15 +111,6 @@ def _may_do(routes: Routes, chunks: int, time: float) -> bool:
     load = np.unique(routes.problem.topology.capacity) * chunks
     whole = np.floor(time * (1 + NO_LOSS) * load)
     return bool((whole >= routes.time * (1 - SOLVER_MISS) * load).any())
-
-
-def _at_no_loss(cut: RouteChunks, time: float, reroute: bool) -> Routes | None:
-    """Return routes of the chunks within a time, if they find paths for it."""
-    first, target = cut.rounded(), time * (1 + NO_LOSS)
-    places = first if cut.time(first) <= target else cut.on_own_paths(first, target)
-    if places is not None:
-        return cut.as_routes(places)
-    return cut.on_any_paths(first, target) if reroute else None
 
 
 def common_factor_chunks(routes: Routes, most_chunks: int = MOST_CHUNKS) -> int | None:
@@ -147,7 +142,6 @@ def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Rout
     """
     if chunks < 1:
         raise UsageError(f"{chunks} chunks per shard; expected at least 1")
-    settings = settings.begin()
     cut = RouteChunks(routes, chunks, settings.solve.out_of_time)
     best = _placed(cut, settings)
     loss = best.time / routes.time - 1
@@ -156,26 +150,24 @@ def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Rout
 
 
 def _placed(cut: RouteChunks, settings: RouteSettings) -> Routes:
-    """Return routes of the chunks of the least time found, over other paths if that helps."""
+    """Return routes of the chunks of the least time found, over other paths if that helps.
+
+    They may take others if the method promises none, they have no layers, and no pair gets more
+    routes than are allowed.
+    """
+    routes, most = cut.routes, int(cut.counts.max())
+    columns = routes.method == "pmcf" and settings.paths == "columns"
+    promises_none = columns or routes.method in ANY_PATHS
+    may_reroute = promises_none and routes.layers is None and most <= (settings.max_routes or most)
     first = cut.rounded()
     least, step, last = cut.targets(first)
     found = first_found(last, lambda index: cut.on_own_paths(first, least + index * step))
     best = cut.as_routes(found or first)
-    if best.time > least * (1 + 1e-9) and _may_reroute(cut, settings):
+    if best.time > least * (1 + 1e-9) and may_reroute:
         last = min(last, math.ceil((best.time - least) / step) - 1)
         free = first_found(last, lambda index: cut.on_any_paths(first, least + index * step))
         best = best if free is None else min(best, free, key=lambda each: each.time)
     return best
-
-
-def _may_reroute(cut: RouteChunks, settings: RouteSettings) -> bool:
-    """Whether chunks may take other paths: the method promises none, and no limit is broken.
-
-    No layer is lost, and no pair gets more routes than are allowed.
-    """
-    routes, most = cut.routes, int(cut.counts.max())
-    free = routes.method in ANY_PATHS or (routes.method == "pmcf" and settings.paths == "columns")
-    return free and routes.layers is None and most <= (settings.max_routes or most)
 
 
 def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) -> Routes:
@@ -186,12 +178,14 @@ def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) ->
     """
     if most_per_pair < 1:
         raise UsageError(f"{most_per_pair} routes per pair; expected at least 1")
-    settings = settings.begin()
     if int(routes.routes_per_pair().max()) <= most_per_pair:
         return routes
     best = _reweighted(routes, routes, settings)
     if int(best.routes_per_pair().max()) > most_per_pair:
-        heaviest = best.select(_heaviest(best, most_per_pair))
+        pair = best.pair(len(best.problem.topology.terminals))
+        order = np.lexsort((-best.weight, pair))
+        _, first, row = np.unique(pair[order], return_index=True, return_inverse=True)
+        heaviest = best.select(order[np.arange(len(order)) - first[row] < most_per_pair])
         late = settings.solve.out_of_time
         whole = _placed(RouteChunks(routes, most_per_pair, late, each=True), settings)
         best = min(
@@ -202,14 +196,6 @@ def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) ->
     report = f"at most {most_per_pair} routes per pair: time {best.time:.9g}, loss {loss:.4g}"
     settings.solve.report(report)
     return fewest_chunks(best, settings)
-
-
-def _heaviest(routes: Routes, most_per_pair: int) -> Ints:
-    """Return the heaviest routes of every pair, at most so many, in order."""
-    pair = routes.pair(len(routes.problem.topology.terminals))
-    order = np.lexsort((-routes.weight, pair))
-    _, first, row = np.unique(pair[order], return_index=True, return_inverse=True)
-    return np.asarray(order[np.arange(len(order)) - first[row] < most_per_pair], dtype=np.int64)
 
 
 def _reweighted(routes: Routes, paths: Paths, settings: RouteSettings) -> Routes:

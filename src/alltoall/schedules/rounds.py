@@ -14,7 +14,6 @@ chunk, and P is the number of chunks on the busiest link; chunks negotiate for l
 modulo P, in the fewest steps W found.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -75,7 +74,9 @@ def short_cycle(placed: Placed, late: Late) -> Cycle | None:
     if begin is None:
         return None
     durations = np.full(period, placed.time / period)
-    for steps in _windows(placed, period):
+    legs = legs_of(placed.problem.topology, placed.paths).most
+    narrowest = max(period, least_steps(placed.problem))
+    for steps in range(narrowest, period * legs, max(1, period // ListParams.finer_window)):
         work = len(placed.size) * placed.problem.topology.links * steps
         if work > sizes.TIGHTENED_WORK or late():
             return None
@@ -83,15 +84,6 @@ def short_cycle(placed: Placed, late: Late) -> Cycle | None:
         if found is not None:
             return Cycle(found, period)
     return None
-
-
-def _windows(placed: Placed, period: int) -> Iterator[int]:
-    """Yield numbers of steps of a round, from the least possible one on."""
-    legs = legs_of(placed.problem.topology, placed.paths).most
-    steps = max(period, least_steps(placed.problem))
-    while steps < period * legs:
-        yield steps
-        steps += max(1, period // ListParams.finer_window)
 
 
 def rounds_for(cycle: Cycle, enough: float) -> int | None:

@@ -23,6 +23,7 @@ import math
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -64,13 +65,7 @@ def synthesise(
             "terminals; SCCL stores chunks at every node, choose another method"
         )
     units = normal_units(problem, demand=1.0)
-    settings = settings or SolveSettings()
-    return units.restored(_synthesise(units.problem, chunks, steps, rounds, settings))
-
-
-def _synthesise(
-    problem: Problem, chunks: int, steps: int | None, rounds: int | None, settings: SolveSettings
-) -> Schedule:
+    problem = units.problem
     try:
         z3 = import_module("z3")
     except ImportError:
@@ -78,7 +73,7 @@ def _synthesise(
             f"schedule synthesis needs z3, which is not installed; {how_to_install('sccl')}"
         ) from None
     certificate = certify(problem, [])
-    encoding = _Encoding(z3, problem, chunks, steps, settings)
+    encoding = _Encoding(z3, problem, chunks, steps, settings or SolveSettings())
     if rounds is None:
         low = math.ceil(certificate.bound * chunks * (1 - 1e-9))
         model = encoding.fewest_rounds(low)
@@ -99,7 +94,7 @@ def _synthesise(
         method="sccl",
     )
     # Chunks are whole from the start: there is no fractional schedule.
-    return replace(schedule, fractional_time=schedule.time)
+    return units.restored(replace(schedule, fractional_time=schedule.time))
 
 
 def _fraction(value: float) -> Fraction:
@@ -138,17 +133,12 @@ class _Encoding:
         self.sent: dict[tuple[int, int], Any] = {}
         self.crossing: defaultdict[int, list[int]] = defaultdict(list)
         self.solver.add(*(each >= 0 for each in self.rounds))
-        for chunk in range(len(self.chunk)):
-            self._require_time()
-            self._add_chunk(chunk)
-        for link in range(topology.links):
-            self._require_time()
-            self._add_capacity(link)
-
-    def _require_time(self) -> None:
-        """Raise if time is up: building the constraints can take longer than any limit."""
-        if self.settings.out_of_time():
-            raise self._too_late()
+        adds = [partial(self._add_chunk, chunk) for chunk in range(len(self.chunk))]
+        adds += [partial(self._add_capacity, link) for link in range(topology.links)]
+        for add in adds:  # Building the constraints can take longer than any limit.
+            if settings.out_of_time():
+                raise self._too_late()
+            add()
 
     def _add_chunk(self, chunk: int) -> None:
         """Add the variables and moves of a chunk, on the links that can be on its path."""

@@ -70,7 +70,17 @@ def find_timestepped(
         raise KeyboardInterrupt
     stepping = replace(settings, solve=settings.solve.sharing())
     most_waits = np.inf if other is None else ChunkSearchParams.most_waits
-    flow = _even_flow(master, stepping) or choose_flow(master, stepping, most_waits)
+    flow = None
+    narrow = narrow_links(problem)
+    if narrow is not problem:
+        # Over narrowed links the load is even: taken if that costs no time.
+        found = solve_master(narrow, _plain_settings(narrow, stepping.solve))
+        if found.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        within = master.bound * (1 + max(settings.solve.gap, 1e-9))
+        flow = choose_flow(found, stepping) if found.time <= within else None
+        flow = None if flow is None or flow.time > within else flow
+    flow = flow or choose_flow(master, stepping, most_waits)
     if other is None:
         return _with_chunks(master, flow, settings)
     enough = master.bound * (1 + max(settings.loss, ChunkSearchParams.worth_another))
@@ -102,19 +112,6 @@ def _with_chunks(master: Flow, flow: TimedFlow, settings: ScheduleSettings) -> F
     numbers = choices_of(flow, settings.max_chunks)
     floor: dict[float, float] = {chunks: floor_of(flow, chunks) for chunks in numbers}
     return FoundSchedule(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
-
-
-def _even_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow | None:
-    """Return a fractional schedule over narrowed links, if that costs no time."""
-    narrow = narrow_links(master.problem)
-    if narrow is master.problem:
-        return None
-    found = solve_master(narrow, _plain_settings(narrow, settings.solve))
-    if found.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    within = master.bound * (1 + max(settings.solve.gap, 1e-9))
-    flow = choose_flow(found, settings) if found.time <= within else None
-    return flow if flow is not None and flow.time <= within else None
 
 
 def _plain_settings(problem: Problem, solving: SolveSettings) -> SolveSettings:

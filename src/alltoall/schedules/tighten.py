@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from alltoall.flows import sizes
-from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.arrays import Floats, inner_index
 from alltoall.ir.paths import NOTHING, Paths
 from alltoall.placing.chunks import Chunks
 from alltoall.placing.negotiate import negotiate
@@ -35,32 +35,29 @@ def tighten(placed: Placed, bound: float, enough: float, late: Late) -> Ordered 
     if len(placed.size) * placed.problem.topology.links * steps > sizes.TIGHTENED_WORK:
         return None
     best = order_by_list(placed, longest, 1.0, late)
-    return best and _with_fewer_steps(best, bound, enough, late).without_empty()
+    if best is None:
+        return None
+    durations = best.durations()
+    elapsed = np.cumsum(durations)
+    # The negotiation needs enough steps for every shortest path.
+    shortest = least_steps(placed.problem) - 1
+    fails = max(shortest, int(np.searchsorted(elapsed, bound * (1 - 1e-9))))
+    works = best.steps
+    kept = max(fails + 1, int(np.searchsorted(elapsed, enough * (1 + 1e-9), side="right")))
+    while fails + 1 < works and best.time > enough * (1 + 1e-9) and not late():
+        found = within(best, durations[:kept], kept, late)
+        if found is None:
+            fails = kept
+        else:
+            works, best = kept, found
+        kept = (fails + works) // 2
+    return best.without_empty()
 
 
 def longest_send(placed: Placed) -> float:
     """Return the duration of the slowest send of any chunk."""
     capacity, paths = placed.problem.topology.capacity, placed.paths
     return float((placed.size[paths.path_of_link] / capacity[paths.link]).max())
-
-
-def _with_fewer_steps(best: Ordered, bound: float, enough: float, late: Late) -> Ordered:
-    """Drop as many of the last steps as possible; stop at a time of `enough`."""
-    durations = best.durations()
-    elapsed = np.cumsum(durations)
-    # The negotiation needs enough steps for every shortest path.
-    shortest = least_steps(best.placed.problem) - 1
-    fails = max(shortest, int(np.searchsorted(elapsed, bound * (1 - 1e-9))))
-    works = best.steps
-    steps = max(fails + 1, int(np.searchsorted(elapsed, enough * (1 + 1e-9), side="right")))
-    while fails + 1 < works and best.time > enough * (1 + 1e-9) and not late():
-        found = within(best, durations[:steps], steps, late)
-        if found is None:
-            fails = steps
-        else:
-            works, best = steps, found
-        steps = (fails + works) // 2
-    return best
 
 
 def within(start: Ordered, durations: Floats, steps: int, late: Late) -> Ordered | None:
@@ -76,36 +73,28 @@ def within(start: Ordered, durations: Floats, steps: int, late: Late) -> Ordered
     free = np.full(expansion.graph.links - expansion.timed_links, shared)
     budget = np.outer(durations, topology.capacity).ravel()
     link_class = np.concatenate((np.arange(expansion.timed_links) % shared, free))
-    paths, fits = negotiate(
-        in_steps(expansion.graph, expansion.steps, topology.links, link_class, budget),
+    # The path of each chunk in the expanded graph; that of a late chunk is an empty row.
+    paths = placed.paths
+    switches = topology.nodes - len(topology.terminals)
+    table = np.full((paths.count, steps * (1 + switches)), NOTHING, dtype=np.int64)
+    early = np.maximum.reduceat(start.step, paths.start[:-1]) < steps
+    taken = np.repeat(early, paths.hops)
+    timed = start.step * topology.links + paths.link
+    table[paths.path_of_link[taken], inner_index(paths.hops)[taken]] = timed[taken]
+    found, fits = negotiate(
+        in_steps(expansion.graph, steps, topology.links, link_class, budget),
         Chunks(*ends, placed.size),
-        _timed_paths(start, expansion),
+        table,
         budget,
         0,
         late,
         grain=float(np.median(placed.size)),
     )
-    direct = without_detours(expansion, paths.astype(np.int64))
-    return _order_paths(placed, direct) if fits else None
-
-
-def _timed_paths(start: Ordered, expansion: Expansion) -> Ints:
-    """Return the path of each chunk in the expanded graph, or an empty row for a late chunk."""
-    paths = start.placed.paths
-    topology = expansion.problem.topology
-    switches = topology.nodes - len(topology.terminals)
-    table = np.full((paths.count, expansion.steps * (1 + switches)), NOTHING, dtype=np.int64)
-    timed = start.step * topology.links + paths.link
-    last = np.maximum.reduceat(start.step, paths.start[:-1])
-    taken = np.repeat(last < expansion.steps, paths.hops)
-    table[paths.path_of_link[taken], inner_index(paths.hops)[taken]] = timed[taken]
-    return table
-
-
-def _order_paths(placed: Placed, timed: Ints) -> Ordered:
-    """Return the order of timed paths."""
-    topology, taken = placed.problem.topology, timed != NOTHING
-    link = np.where(taken, timed % topology.links, NOTHING)
-    paths = Paths.from_table(placed.paths.source, placed.paths.destination, link)
-    step = (timed[taken] // topology.links)[legs_of(topology, paths).begin[:-1]]
+    if not fits:
+        return None
+    direct = without_detours(expansion, found.astype(np.int64))
+    sent = direct != NOTHING
+    link = np.where(sent, direct % topology.links, NOTHING)
+    paths = Paths.from_table(paths.source, paths.destination, link)
+    step = (direct[sent] // topology.links)[legs_of(topology, paths).begin[:-1]]
     return Ordered.of(replace(placed, paths=paths), step)

@@ -108,7 +108,11 @@ class TimedChunks:
         per_step = expansion.problem.topology.links
         network = in_steps(expansion.graph, expansion.steps, per_step, program.link_class, width)
         guide = volumes * self.per_shard
-        start = trace_paths(expansion.graph, self.chunks, guide, self.row, self._longest_path())
+        # Of the longest path: one hop and all switches in each step.
+        switches = expansion.problem.topology.nodes - len(expansion.starts)
+        room = max(64, MOST_TABLE_LINKS // max(1, len(self.source)))
+        room = min(room, expansion.steps * (1 + switches))
+        start = trace_paths(expansion.graph, self.chunks, guide, self.row, room)
         start = without_detours(expansion, start)
         late = late or self.settings.out_of_time
         # Load of a chunk and all its images on each link of a class, per link of its path.
@@ -135,13 +139,6 @@ class TimedChunks:
         loss = time / self.flow.time - 1
         ends = (self.source, self.destination, self.chunk)
         return Rounded(self.flow, self.per_shard, time, loss, *ends, paths, fits)
-
-    def _longest_path(self) -> int:
-        """Return the most links of a path: one hop and all switches in each step."""
-        expansion = self.flow.expansion
-        switches = expansion.problem.topology.nodes - len(expansion.starts)
-        longest = expansion.steps * (1 + switches)
-        return min(longest, max(64, MOST_TABLE_LINKS // max(1, len(self.source))))
 
 
 def require_few(chunks: int) -> None:

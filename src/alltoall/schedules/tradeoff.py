@@ -109,8 +109,7 @@ def find_cheapest(problem: Problem, settings: ScheduleSettings) -> FoundSchedule
     search = Search(problem, settings, [])
     for part in _parts(master):
         _try_part(part, master, search)
-    if search.best is None:  # Never: the whole problem is one of the parts.
-        raise TopologyError(f"{problem.topology.name}: no schedule was found")
+    assert search.best is not None  # The whole problem is one of the parts.
     chosen, schedule, flow = search.best
     flow = flow_in_steps_of(schedule, flow, master, settings.solve)
     schedule = replace(schedule, fractional_time=flow.time)
@@ -168,7 +167,13 @@ def _try_part(part: Part, master: Flow, search: Search) -> None:
     failures = 0
     if search.hopeless(search.bound(own.bound, 1)):
         return
-    for flow in _flows(own, search.settings):
+    settings = search.settings
+    translations = find_translations(own.problem, settings.solve.symmetry)
+    if settings.steps is None:
+        flows = timed_flows(own, settings.solve, settings.step_tolerance, translations)
+    else:
+        flows = iter([flow_of_steps(own, settings.steps, settings.solve, translations)])
+    for flow in flows:
         last = search.best
         for schedule in _whole(flow, own, search):
             search.add(part.restored(schedule, master), flow)
@@ -176,15 +181,6 @@ def _try_part(part: Part, master: Flow, search: Search) -> None:
         more = search.bound(own.bound, flow.expansion.steps + 1)
         if failures == PATIENCE or search.hopeless(more):
             return
-
-
-def _flows(master: Flow, settings: ScheduleSettings) -> Iterator[TimedFlow]:
-    """Yield fractional schedules: of the requested steps, or of more and more."""
-    translations = find_translations(master.problem, settings.solve.symmetry)
-    if settings.steps is None:
-        yield from timed_flows(master, settings.solve, settings.step_tolerance, translations)
-    else:
-        yield flow_of_steps(master, settings.steps, settings.solve, translations)
 
 
 def _whole(flow: TimedFlow, master: Flow, search: Search) -> Iterator[Schedule]:

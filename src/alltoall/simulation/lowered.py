@@ -39,10 +39,20 @@ def messages_of_lowered(lowered: Messages, topology: Topology) -> StepMessages:
         later.append(np.repeat(place, np.diff(part.waits_first)))
         earlier.append(place[part.waits])
     pairs = np.unique(np.concatenate(later) * len(known) + np.concatenate(earlier))
-    use = _uses(topology, sender, receiver, shards)
-    return StepMessages(
-        step, sender, receiver, *use, later=pairs // len(known), earlier=pairs % len(known)
-    )
+    ways: dict[tuple[int, int], Way] = {}
+    rows: list[tuple[int, int, int]] = []
+    amount: list[float] = []
+    trail = 0
+    for index, ends in enumerate(zip(sender.tolist(), receiver.tolist(), strict=True)):
+        if ends not in ways:
+            ways[ends] = _way(topology, *topology.terminals[list(ends)].tolist())
+        for links, share in ways[ends]:
+            rows += [(index, link, trail) for link in links]
+            amount += [shards[index] * share] * len(links)
+            trail += 1
+    message, link, trails = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    uses, waits = (message, link, trails, np.array(amount)), np.divmod(pairs, len(known))
+    return StepMessages(step, sender, receiver, *uses, *waits)
 
 
 def _keys(part: RankMessages, ranks: int) -> Ints:
@@ -59,36 +69,12 @@ def _sizes(part: RankMessages) -> Floats:
     return np.asarray(np.add.reduceat(size, part.first[:-1])) if part.messages else np.zeros(0)
 
 
-def _uses(
-    topology: Topology, sender: Ints, receiver: Ints, shards: Floats
-) -> tuple[Ints, Ints, Ints, Floats]:
-    """Return message, link, trail and shards of every use."""
-    ways: dict[tuple[int, int], Way] = {}
-    rows: list[tuple[int, int, int]] = []
-    amount: list[float] = []
-    trail = 0
-    for index, ends in enumerate(zip(sender.tolist(), receiver.tolist(), strict=True)):
-        if ends not in ways:
-            ways[ends] = _way(topology, *topology.terminals[list(ends)].tolist())
-        for links, share in ways[ends]:
-            rows += [(index, link, trail) for link in links]
-            amount += [shards[index] * share] * len(links)
-            trail += 1
-    message, link, trails = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return message, link, trails, np.array(amount)
-
-
 def _way(topology: Topology, start: int, goal: int) -> Way:
-    """Return the parallel links from one node to another, or a path through switches."""
+    """Return the parallel links from one node to another, or a shortest path through switches."""
     direct = np.flatnonzero((topology.tail == start) & (topology.head == goal))
     if len(direct):
         share = topology.capacity[direct] / topology.capacity[direct].sum()
         return [([link], part) for link, part in zip(direct.tolist(), share.tolist(), strict=True)]
-    return [(_path_through(topology, start, goal), 1.0)]
-
-
-def _path_through(topology: Topology, start: int, goal: int) -> list[int]:
-    """Return the links of a shortest path through switches."""
     by: dict[int, int] = {start: -1}
     queue = deque([start])
     while queue and goal not in by:
@@ -108,4 +94,4 @@ def _path_through(topology: Topology, start: int, goal: int) -> list[int]:
     while goal != start:
         links.append(by[goal])
         goal = int(topology.tail[by[goal]])
-    return links[::-1]
+    return [(links[::-1], 1.0)]

@@ -24,9 +24,9 @@ from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import kind_in_words
 from alltoall.loading import load
+from alltoall.lowering.public import PHASE_LOSS
 from alltoall.lp.settings import silent
 from alltoall.routes.phases import split_phases
-from alltoall.settings import RouteSettings
 from alltoall.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, messages_of_schedule
 from alltoall.simulation.fluid import FluidSettings
 from alltoall.simulation.lowered import messages_of_lowered
@@ -73,7 +73,7 @@ def simulate(
     flows: int = 1,
     chunk_bytes: str | int | None = None,
     phases: int | None = None,
-    phase_loss: float = RouteSettings.phase_loss,
+    phase_loss: float = PHASE_LOSS,
     resolution: float | None = None,
     topology: Given | None = None,
     jobs: Sequence[Routes | str | PathLike[str]] | None = None,
@@ -142,20 +142,27 @@ def simulate(
     if parts:
         bounds = [place_of(part.routes, None).less(background).bound for part in parts]
         together, each_job = jobs_together(parts, bounds, asked)
+    resolution = None  # of the fluid, if there is one
     if isinstance(found, Routes):
-        model, rows = FLUID, routes_alone(_phases(found, phases, phase_loss), asked)
+        split = [found]
+        if phases is not None:
+            phase = split_phases(found, phases or None, phase_loss)
+            split = [found.select(np.flatnonzero(phase == at)) for at in range(phase.max() + 1)]
+        model, rows = FLUID, routes_alone(split, asked)
+        resolution = fluid.resolution_for(found.count)
     elif found is not None:
         model = f"{SHARED[sharing]}, {STEPPED[sync]}"
         rows = messages_alone(steps_of(found, fabric.topology), sync, sharing, asked)
     else:
         model, rows = FLUID, together
+        resolution = fluid.resolution_for(sum(part.routes.count for part in parts))
     return Simulation(
         topology=fabric.topology.name,
         terminals=asked.demand.terminals,
         link_rates=(float(fabric.link_rates.min()), float(fabric.link_rates.max())),
         model=model,
         rows=rows,
-        resolution=_resolution(found, parts, fluid),
+        resolution=resolution,
         together=together,
         jobs=each_job,
     )
@@ -277,16 +284,12 @@ def fabric_of(
             "no link bandwidth; add what a link of capacity 1 carries, such as 100G "
             "(--link-bandwidth), or give capacities their units in an edge list"
         )
-    limit = None if injection is None else _rate(injection)
+    limit = bytes_per_second(injection) if isinstance(injection, str) else injection
     delay, cost = parse_seconds(latency), parse_seconds(overhead)
     try:
         return Fabric(topology, rate, np.asarray(delay, np.float64), limit, cost)
     except InputError as error:
         raise UsageError(str(error)) from None
-
-
-def _rate(given: Rate) -> float:
-    return bytes_per_second(given) if isinstance(given, str) else float(given)
 
 
 def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
@@ -321,25 +324,6 @@ def _seconds(text: str, path: Path) -> float:
         return parse_seconds(text)
     except UsageError as error:
         raise FormatError(f"{path}: {error}") from None
-
-
-def _resolution(
-    found: Subject | None, parts: Sequence[JobPart], fluid: FluidSettings
-) -> float | None:
-    """Return that of the fluid, if there is one: of the subject, or else of the jobs."""
-    if isinstance(found, Routes):
-        return fluid.resolution_for(found.count)
-    if found is not None:
-        return None
-    return fluid.resolution_for(sum(part.routes.count for part in parts))
-
-
-def _phases(routes: Routes, phases: int | None, loss: float) -> list[Routes]:
-    """Return the routes of each phase."""
-    if phases is None:
-        return [routes]
-    split = split_phases(routes, phases or None, loss)
-    return [routes.select(np.flatnonzero(split.phase == each)) for each in range(split.count)]
 
 
 def _require_use(

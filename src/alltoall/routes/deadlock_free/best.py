@@ -27,7 +27,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.units import normal_units
 from alltoall.placing.negotiate import NEGOTIATION
-from alltoall.routes.deadlock_free.at_scale import OrderSearch, TriedOrder, routes_of_channels
+from alltoall.routes.deadlock_free.at_scale import OrderSearch, routes_of_channels
 from alltoall.routes.deadlock_free.by_program import best_paths
 from alltoall.routes.deadlock_free.lanes import Lanes, by_dimension, hop_layers
 from alltoall.routes.deadlock_free.tables import route_by_tables
@@ -66,12 +66,26 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
     """Return the fastest routes found that need at most so many virtual layers."""
     if layers < 1:
         raise UsageError(f"{layers} virtual layers; expected at least 1")
-    settings, units = settings.begin(), normal_units(problem)
+    units = normal_units(problem)
     if settings.destination_based:
-        return units.restored(_found(_by_tables(units.problem, settings), problem, 1, settings))
-    small = _work(problem, layers) <= PROGRAM_WORK
-    found = (_on_small if small else _at_scale)(units.problem, layers, settings)
-    return units.restored(_found(found, problem, layers, settings))
+        layers, advice = 1, "leave out destination-based"
+        certificate = _proof(units.problem, settings)
+        first = _by_dimension(units.problem, 1, certificate, change=False)
+        found = route_by_tables(units.problem, certificate, METHOD, settings, first)
+    else:
+        small, advice = _work(problem, layers) <= PROGRAM_WORK, "allow more layers"
+        found = (_on_small if small else _at_scale)(units.problem, layers, settings)
+    if found is not None:
+        return units.restored(found)
+    if settings.solve.out_of_time():
+        raise TimeLimitError(
+            f"{problem.topology.name}: {settings.solve.why_late()} came before any "
+            f"deadlock-free routes within {layers} virtual layer(s); allow more time"
+        )
+    raise InputError(
+        f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
+        f"in which every pair has a route; {advice}"
+    )
 
 
 def _work(problem: Problem, layers: int) -> int:
@@ -132,44 +146,10 @@ def _search_small(lanes: Lanes, certificate: Certificate, settings: RouteSetting
         done = best is None or best.gap <= settings.solve.gap or settings.solve.out_of_time()
         if done or tried.placed is None:
             break
-        best = _fastest(best, _by_program(lanes, tried, certificate, settings))
+        found = best_paths(lanes, tried.order, settings.solve)
+        if found is not None:  # Else time is too short.
+            best = _fastest(best, routes_of_channels(lanes, *found, certificate, METHOD))
     return best
-
-
-def _by_program(
-    lanes: Lanes, tried: TriedOrder, certificate: Certificate, settings: RouteSettings
-) -> Routes | None:
-    """Return the best routes in an order; None if time is too short."""
-    found = best_paths(lanes, tried.order, settings.solve)
-    return None if found is None else routes_of_channels(lanes, *found, certificate, METHOD)
-
-
-def _found(best: Routes | None, problem: Problem, layers: int, settings: RouteSettings) -> Routes:
-    """Return the routes, or raise the reason why there are none."""
-    if best is not None:
-        return best
-    _require_time(problem, layers, settings)
-    advice = "leave out destination-based" if settings.destination_based else "allow more layers"
-    raise InputError(
-        f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
-        f"in which every pair has a route; {advice}"
-    )
-
-
-def _require_time(problem: Problem, layers: int, settings: RouteSettings) -> None:
-    """Raise if it is the time that ended the search."""
-    if settings.solve.out_of_time():
-        raise TimeLimitError(
-            f"{problem.topology.name}: {settings.solve.why_late()} came before any "
-            f"deadlock-free routes within {layers} virtual layer(s); allow more time"
-        )
-
-
-def _by_tables(problem: Problem, settings: RouteSettings) -> Routes | None:
-    """Return routes by tables of destinations, in one layer."""
-    certificate = _proof(problem, settings)
-    first = _by_dimension(problem, 1, certificate, change=False)
-    return route_by_tables(problem, certificate, METHOD, settings, first)
 
 
 def _proof(problem: Problem, settings: RouteSettings) -> Certificate:

@@ -8,8 +8,8 @@ every layer has nodes of its own, and a path begins at its source in any of them
 A search begins with one of these orders:
 
 - `by_dimension`, on grids: dimension order, with datelines where routes may change layer.
-- `up_down`: towards a root and away from it again, in every layer. It connects all pairs where
-  every link has one back, and sends most of them past the root.
+- `up_down_orders`: towards a root and away from it again, in every layer. These connect all pairs
+  where every link has one back, and send most of them past the root.
 - `of_routes`: routes near the unrestricted optimum, and orders in which most of them go forward
   (`routes.layers.orders`). Where routes may change layer, the best of these orders is repeated.
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Ints
 from alltoall.ir.grid import Grid, grid_of
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
@@ -98,11 +98,15 @@ def hop_layers(lanes: Lanes, order: Ints, start: Ints, link: Ints) -> Ints | Non
 
 
 def first_orders(lanes: Lanes, settings: SolveSettings) -> Iterator[Ints]:
-    """Yield orders to begin with; only the quick ones when time runs out."""
+    """Yield orders to begin with; only the quick ones when time runs out.
+
+    With a change of layer a way may go up and down as often as there are layers, over one root.
+    """
     grid = grid_of(lanes.problem.topology)
     if grid is not None:
         yield by_dimension(lanes, grid)
-    yield up_down(lanes)
+    roots = up_down_orders(lanes.problem, 1 if lanes.change else lanes.layers)
+    yield _one_after_the_other(lanes, roots)
     if not settings.out_of_time():
         yield from of_routes(lanes, settings.sharing().out_of_time)
 
@@ -113,15 +117,6 @@ def by_dimension(lanes: Lanes, grid: Grid) -> Ints:
     if lanes.change:
         return dateline_order(topology, grid, layers)
     return _one_after_the_other(lanes, dimension_orders(topology, grid, layers))
-
-
-def up_down(lanes: Lanes) -> Ints:
-    """Return up*/down* orders, one layer after the other, each from a root of its own.
-
-    With a change of layer a way may go up and down as often as there are layers, over one root.
-    """
-    orders = up_down_orders(lanes.problem, 1 if lanes.change else lanes.layers)
-    return _one_after_the_other(lanes, orders)
 
 
 def of_routes(lanes: Lanes, late: Late) -> Iterator[Ints]:
@@ -162,11 +157,9 @@ def up_down_orders(problem: Problem, layers: int) -> Ints:
     every = np.arange(topology.nodes, dtype=np.int64)
     distance = shortest_distances(topology, np.ones(topology.links), every)
     roots = np.resize(np.argsort(distance.sum(axis=1), kind="stable"), layers)
-    return np.stack([_up_down(problem, distance[root]) for root in roots])
-
-
-def _up_down(problem: Problem, distance: Floats) -> Ints:
-    tail, head = problem.topology.tail, problem.topology.head
-    level = np.argsort(np.argsort(distance, kind="stable"))
-    up = level[head] < level[tail]
-    return np.lexsort((np.where(up, -level[tail], level[tail]), ~up)).astype(np.int64)
+    orders = np.empty((layers, topology.links), dtype=np.int64)
+    for order, root in zip(orders, roots, strict=True):
+        level = np.argsort(np.argsort(distance[root], kind="stable"))
+        start, up = level[topology.tail], level[topology.head] < level[topology.tail]
+        order[:] = np.lexsort((np.where(up, -start, start), ~up))
+    return orders

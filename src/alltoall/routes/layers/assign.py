@@ -75,18 +75,13 @@ def _within(layered: Routes, algorithm: str, max_layers: int | None) -> Routes:
     """Return the routes if they need no more layers than are allowed, else raise."""
     needed = layered.layers or 0
     if max_layers is not None and needed > max_layers:
+        tables = ":destination-based" if layered.method in TABLE_METHODS else ""
         raise InputError(
             f"{algorithm} needs {needed} virtual layers for these {layered.count} routes and "
             f"{max_layers} are allowed; allow {needed}, try another of {', '.join(LAYERINGS)}, or "
-            f"compute routes for so many layers ({_for_layers(layered)})"
+            f"compute routes for so many layers (--method deadlock-free{tables})"
         )
     return layered
-
-
-def _for_layers(routes: Routes) -> str:
-    """Return the options that compute routes of the same kind for a number of layers."""
-    tables = ":destination-based" if routes.method in TABLE_METHODS else ""
-    return f"--method deadlock-free{tables}"
 
 
 def layers_in_time(
@@ -120,15 +115,18 @@ def fewest_layers(
     others = _others(mine, max_layers, settings)
     fast = [each for each in others if each.routes.time <= mine.time * (1 + NO_LOSS)]
     best = min(fast, key=_layers, default=_Other("", mine))
-    notes = _as_fast(mine, best) if best.routes is not mine else ()
+    notes: tuple[str, ...] = ()
+    if best.routes is not mine:
+        notes = (f"{best.how}: as fast, {_layers(best)} instead of {mine.layers} layers",)
     slower = [each for each in others if _layers(each) < _layers(best) and each not in fast]
     if max_layers is not None and _layers(best) > max_layers:
         fitting = [each for each in slower if _layers(each) <= max_layers]
         if fitting:
-            chosen = min(fitting, key=lambda each: each.routes.time)
+            chosen = min(fitting, key=_time)
             return chosen.routes, (f"{chosen.how}: {_points(chosen, _Other('', mine))}",)
     elif slower:
-        notes += (_another_choice(min(slower, key=lambda each: each.routes.time), best),)
+        other, option = min(slower, key=_time), f"(--max-layers {_layers(best) - 1})"
+        notes += (f"another choice: {other.how} {option}: {_points(other, best)}",)
     return _within(best.routes, algorithm, max_layers), notes
 
 
@@ -144,8 +142,8 @@ def _layers(other: _Other) -> int:
     return other.routes.layers or 0
 
 
-def _as_fast(mine: Routes, other: _Other) -> tuple[str, ...]:
-    return (f"{other.how}: as fast, {_layers(other)} instead of {mine.layers} layers",)
+def _time(other: _Other) -> float:
+    return other.routes.time
 
 
 def _points(slower: _Other, faster: _Other) -> str:
@@ -156,34 +154,22 @@ def _points(slower: _Other, faster: _Other) -> str:
     return f"{slow}; instead of {fast}"
 
 
-def _another_choice(slower: _Other, best: _Other) -> str:
-    option = f"(--max-layers {_layers(best) - 1})"
-    return f"another choice: {slower.how} {option}: {_points(slower, best)}"
-
-
 def _others(mine: Routes, max_layers: int | None, settings: SolveSettings) -> list[_Other]:
     """Return other routes in fewer layers: in dimension order, or rerouted."""
-    dimension = _by_dimension(mine, settings)
-    found = [] if dimension is None else [_Other(DIMENSION, dimension)]
-    if dimension is not None and dimension.time <= mine.time * (1 + NO_LOSS):
+    found: list[_Other] = []
+    layers, grid = mine.layers or 0, grid_of(mine.problem.topology)
+    if grid is not None:
+        routes = route_by_dimension(mine.problem, grid, mine.certificate, mine.method)
+        with suppress(TimeoutError):
+            other = _Other(DIMENSION, assign_layers(routes, settings=settings))
+            found = [other] if _layers(other) < layers else []
+    if found and _time(found[0]) <= mine.time * (1 + NO_LOSS):
         return found
     rerouting = Rerouting(mine, settings)
     tried = list(rerouting.as_fast())
     if max_layers is not None and all((each.layers or 0) > max_layers for each in tried if each):
-        tried.append(rerouting.within(max_layers) if 0 < max_layers < (mine.layers or 0) else None)
+        tried.append(rerouting.within(max_layers) if 0 < max_layers < layers else None)
     return found + [_Other(REROUTED, each) for each in tried if each is not None]
-
-
-def _by_dimension(mine: Routes, settings: SolveSettings) -> Routes | None:
-    """Return layered routes in dimension order if they need fewer layers, and there are any."""
-    grid = grid_of(mine.problem.topology)
-    if grid is None:
-        return None
-    routes = route_by_dimension(mine.problem, grid, mine.certificate, mine.method)
-    with suppress(TimeoutError):
-        other = assign_layers(routes, settings=settings)
-        return other if (other.layers or 0) < (mine.layers or 0) else None
-    return None
 
 
 def layers_after(

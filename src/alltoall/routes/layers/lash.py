@@ -126,22 +126,16 @@ def pack(
     layer = np.zeros(routes.count, dtype=np.int64)
     left = np.flatnonzero(dependencies.length)
     for level in range(limit):
-        fillings = [_filled(routes, dependencies, left, order, late) for order in orders]
+        fillings = []
+        for order in orders:
+            offered = left[np.argsort(order(routes, dependencies, left), kind="stable")]
+            fillings.append(np.flatnonzero(fill_layer(dependencies, offered, late)[0]))
         taken = max(fillings, key=lambda mine: int(dependencies.length[mine].sum()))
         layer[taken] = level
         left = np.setdiff1d(left, taken, assume_unique=True)
         if not len(left):
             return layer
     return None
-
-
-def _filled(
-    routes: Routes, dependencies: Dependencies, left: Ints, order: Order, late: Late
-) -> Ints:
-    """Return the routes that one layer takes if they are offered in a certain order."""
-    offered = left[np.argsort(order(routes, dependencies, left), kind="stable")]
-    taken, _ = fill_layer(dependencies, offered, late)
-    return np.flatnonzero(taken)
 
 
 def longest_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
@@ -166,7 +160,6 @@ ORDERS: Sequence[Order] = (
     _most_shared_first,
 )
 """The orders in which `lash-sequential` offers the remaining routes to a new layer."""
-
 
 MOST_CYCLES = 1_000
 """Cycles broken in one call of the core, so that a time limit is heard in between."""

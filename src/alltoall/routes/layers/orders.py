@@ -97,16 +97,22 @@ def layer_orders(
     """
     rng = np.random.default_rng(seed)
     orders = Orders([], [])
-    missed = orders.missed(dependencies)
+    missed, every = orders.missed(dependencies), np.arange(dependencies.count, dtype=np.int64)
+    held, wanted = dependencies.held, dependencies.wanted
+    start = np.arange(dependencies.count + 1, dtype=np.int64)
+    alone = Dependencies(dependencies.links, held, wanted, start, every)
     while missed.any() and len(orders.rank) < most_orders:
         if orders.rank and late():
             break
+        # At first the dependencies of most routes go forward, greedily.
+        popular = turn_weights(dependencies, missed.astype(np.float64))
         try:
-            rank = _first_order(dependencies, missed, late)
+            _, first = fill_layer(alone, every[np.argsort(-popular, kind="stable")], late)
         except TimeoutError:
             break
         which = np.flatnonzero(missed)
         weight = _hardness(dependencies)[which]
+        rank = first.astype(np.float64)
         rank = _sift(dependencies, which, weight, rank, BACKWARD_WEIGHTS, rng, late)
         orders.rank.append(rank)
         orders.forward.append(forward_routes(dependencies, rank))
@@ -145,21 +151,6 @@ def _improve(
 def _hardness(dependencies: Dependencies) -> Floats:
     """Return a weight per route: the longer, the harder to place among those that are left."""
     return dependencies.length.astype(np.float64) ** 2
-
-
-def _first_order(dependencies: Dependencies, which: Flags, late: Late) -> Floats:
-    """Return an order in which the dependencies of most routes go forward, greedily."""
-    popular = turn_weights(dependencies, which.astype(np.float64))
-    each = np.arange(dependencies.count, dtype=np.int64)
-    alone = Dependencies(
-        dependencies.links,
-        dependencies.held,
-        dependencies.wanted,
-        np.arange(dependencies.count + 1, dtype=np.int64),
-        each,
-    )
-    _, rank = fill_layer(alone, each[np.argsort(-popular, kind="stable")], late)
-    return rank.astype(np.float64)
 
 
 def _sift(
