@@ -40,6 +40,20 @@ def test_what_needs_no_verb_imports_none(words: tuple[str, ...]) -> None:
     assert found.splitlines()[-1] == f"{LIGHT[words]} []"
 
 
+UNUSED = ("scipy", "networkx", "igraph", "rich", "alltoall.schedules", "alltoall.routes.robust")
+"""What no solve of a small network needs: it takes three times as long to import as to solve."""
+
+
+def test_solve_imports_what_it_uses() -> None:
+    """The methods of routes and schedules, and packages for sparse matrices, are for others."""
+    program = (
+        "import sys; from alltoall.cli.app import run; code = run(['solve', 'torus:3x3']); "
+        f"print(code, [each for each in {UNUSED} if each in sys.modules])"
+    )
+    found = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert found.splitlines()[-1] == "0 []"
+
+
 @pytest.mark.parametrize("name", VERBS)
 def test_the_help_of_a_verb_is_short(name: str, run: Run) -> None:
     """It repeats the overview, and fits 45 lines of 80 columns; the whole help has every option."""

@@ -12,7 +12,7 @@ from defusedxml import ElementTree
 import alltoall
 from alltoall.errors import MissingComponentError
 from alltoall.figures import FIGURES, drawing
-from alltoall.figures.figure import CLAIMS, Asked, Claim, Measurement, Point, Verdict, claims_of
+from alltoall.figures.figure import Asked, Claim, Measurement, Point, Verdict, claims_of
 from alltoall.figures.picture import Panel, Picture, Series
 from alltoall.figures.results import write_results
 from alltoall.figures.run import STORED, compare, measure_figure
@@ -78,7 +78,7 @@ def test_a_band_has_two_ends(value: float | None, verdict: Verdict, reason: str)
 
 def test_every_claim_has_a_quantity_and_a_band_before_anything_is_measured() -> None:
     """A band contains the paper's number, and each figure measures the quantities of its claims."""
-    with CLAIMS.open(newline="") as file:
+    with (STORED.parent / "claims.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["figure"] for row in rows} == set(FIGURES)
     for row in rows:

@@ -14,8 +14,7 @@ from alltoall.ir.routes import Routes
 from alltoall.paths.candidates import candidate_paths
 from alltoall.placing.listed import ListedChunks, pick_paths
 from alltoall.placing.place import DEFAULTS
-from alltoall.routes import route
-from alltoall.routes.baselines import BASELINES
+from alltoall.routes import ROUTERS, route
 from alltoall.routes.baselines.ewsp import route_ewsp
 from alltoall.routes.layers.assign import assign_layers
 from alltoall.settings import RouteSettings
@@ -63,7 +62,7 @@ def table_of(problem: Problem, method: str, row: int) -> dict[int, int]:
     """Return the link by which each node on a route to a terminal goes on, the same for all."""
     topology = problem.topology
     table: dict[int, int] = {}
-    for (_, destination), (path,) in paths_of(BASELINES[method](problem, settings())).items():
+    for (_, destination), (path,) in paths_of(ROUTERS[method](problem, settings())).items():
         if destination == row:
             for link in path:
                 assert table.setdefault(int(topology.tail[link]), link) == link
@@ -135,7 +134,7 @@ def test_updown_climbs_and_then_descends_on_the_shortest_such_way(name: str) -> 
 def test_updown_wants_cables() -> None:
     """A directed network has no way back to climb."""
     with pytest.raises(InputError, match="method updown: some link has no partner"):
-        BASELINES["updown"](case("genkautz:n=16,d=4"), settings())
+        ROUTERS["updown"](case("genkautz:n=16,d=4"), settings())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -143,7 +142,7 @@ def test_sssp_takes_shortest_paths_under_what_the_trees_before_left(name: str) -
     """Tree after tree: each route is shortest under hops and the loads of all earlier trees."""
     problem = case(name)
     topology, demand = problem.topology, demand_of(problem)
-    found = paths_of(BASELINES["sssp"](problem, settings()))
+    found = paths_of(ROUTERS["sssp"](problem, settings()))
     # A hop outweighs all loads, so hops come first and loads break ties.
     load = np.zeros(topology.links)
     heavy = 1e3 * topology.nodes * demand.sum() / topology.capacity.min()
@@ -167,7 +166,7 @@ def test_sssp_counts_loads_over_capacities_after_hops() -> None:
     for wide, second in ((1.0, [1, 3, 5]), (4.0, [1, 3, 5])):
         links = [(*each, wide if each in ((0, 1), (1, 3)) else 1.0) for each in ends]
         problem = Problem(Topology.from_links("two ways", 6, links), Demand(6, matrix))
-        found = paths_of(BASELINES["sssp"](problem, settings()))
+        found = paths_of(ROUTERS["sssp"](problem, settings()))
         assert found[0, 4] == [[0, 2, 4]]
         assert found[0, 5] == [second]
     # Three shards one after the other: the wide way takes three before the narrow one takes one.
@@ -175,7 +174,7 @@ def test_sssp_counts_loads_over_capacities_after_hops() -> None:
     matrix[0, 3] = 1.0
     links = [(*each, 4.0 if each in ((0, 1), (1, 3)) else 1.0) for each in ends]
     problem = Problem(Topology.from_links("two ways", 6, links), Demand(6, matrix))
-    found = paths_of(BASELINES["sssp"](problem, settings()))
+    found = paths_of(ROUTERS["sssp"](problem, settings()))
     assert [found[0, end][0][0] for end in (3, 4, 5)] == [0, 1, 0]
 
 
@@ -187,7 +186,7 @@ def test_a_hop_outweighs_all_loads(narrowest: float, demand: float) -> None:
     matrix = np.zeros((5, 5))
     matrix[0, 1], matrix[0, 3] = demand, 1.0
     problem = Problem(Topology.from_links("two ways", 5, links), Demand(5, matrix))
-    assert paths_of(BASELINES["sssp"](problem, settings()))[0, 3] == [[0, 1]]
+    assert paths_of(ROUTERS["sssp"](problem, settings()))[0, 3] == [[0, 1]]
 
 
 @pytest.mark.parametrize("spec", ["torus:4x3", "torus:2x4", "mesh:3x4", "torus:5x2x3"])
@@ -201,7 +200,7 @@ def test_dor_walks_one_dimension_after_the_other(spec: str) -> None:
         (int(u), int(v)): i
         for i, (u, v) in reversed(list(enumerate(zip(topology.tail, topology.head, strict=True))))
     }
-    routes = BASELINES["dor"](problem, settings())
+    routes = ROUTERS["dor"](problem, settings())
     found = paths_of(routes)
     for (source, destination), paths in found.items():
         wanted = []
@@ -241,7 +240,7 @@ def test_dor_says_why_it_is_no_grid(shape: tuple[int, ...] | None, words: str) -
     ring = [(i, (i + 1) % 5) for i in range(5)]
     problem = Problem.all_to_all(Topology.from_links("torus:5", 5, ring))
     with pytest.raises(InputError, match=words):
-        BASELINES["dor"](problem, replace(settings(), shape=shape))
+        ROUTERS["dor"](problem, replace(settings(), shape=shape))
 
 
 @pytest.mark.parametrize(
@@ -255,11 +254,11 @@ def test_dor_on_a_grid_of_any_numbering(spec: str) -> None:
         topology, name="from a file", tail=order[topology.tail], head=order[topology.head]
     )
     times = [
-        check_routes(BASELINES["dor"](Problem.all_to_all(each), settings())).time
+        check_routes(ROUTERS["dor"](Problem.all_to_all(each), settings())).time
         for each in (topology, other)
     ]
     assert times[0] == pytest.approx(times[1])
-    routes = BASELINES["dor"](Problem.all_to_all(other), settings())
+    routes = ROUTERS["dor"](Problem.all_to_all(other), settings())
     hops = hop_distances(other, other.terminals)[routes.source, routes.destination]
     assert np.array_equal(np.diff(routes.start), hops)
 

@@ -10,7 +10,7 @@ from alltoall.check.routes import check_routes
 from alltoall.flows import sizes
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.routes.baselines import BASELINES
+from alltoall.routes import ROUTERS
 from alltoall.routes.baselines.ewsp import equal_loads
 from alltoall.topologies.operators import set_capacities
 from alltoall.topologies.spec import build
@@ -47,13 +47,13 @@ KNOWN = (
 def test_known_time(method: str, spec: str, time: float) -> None:
     """The checker's time is the known one."""
     problem = Problem.all_to_all(build(spec))
-    routes = BASELINES[method](problem, settings(seconds=60.0, gap=1e-6))
+    routes = ROUTERS[method](problem, settings(seconds=60.0, gap=1e-6))
     assert check_routes(routes).time == pytest.approx(time, rel=1e-9)
 
 
 def test_dor_corrects_one_dimension_after_the_other() -> None:
     """From (0, 0) to (1, 2) on a 3x4 torus: down one row, then both ways round the columns."""
-    routes = BASELINES["dor"](Problem.all_to_all(build("torus:3x4")), settings())
+    routes = ROUTERS["dor"](Problem.all_to_all(build("torus:3x4")), settings())
     mine = np.flatnonzero((routes.source == 0) & (routes.destination == 6))
     heads = [
         routes.problem.topology.head[routes.link[routes.start[r] : routes.start[r + 1]]].tolist()
@@ -69,7 +69,7 @@ def test_dor_takes_the_links_of_the_grid_among_others() -> None:
     links = [*zip(grid.tail, grid.head, strict=True), (0, 5), (1, 0)]
     more = Topology.from_links("mesh:2x3", 6, links)
     wide = set_capacities(more, {(0, 1): 3.0})
-    routes = BASELINES["dor"](Problem.all_to_all(wide), replace(settings(), shape=(2, 3)))
+    routes = ROUTERS["dor"](Problem.all_to_all(wide), replace(settings(), shape=(2, 3)))
     assert check_routes(routes).max_routes_per_pair == 1
     assert routes.link.max() < grid.links
 
@@ -78,14 +78,14 @@ def test_dor_takes_the_links_of_the_grid_among_others() -> None:
 def test_ewsp_loads_are_those_of_counting(name: str) -> None:
     """Listed or peeled, the paths put on every link what counting paths says."""
     problem = case(name) if name in CASES else Problem.all_to_all(build(name))
-    routes = BASELINES["ewsp"](problem, settings())
+    routes = ROUTERS["ewsp"](problem, settings())
     assert routes.load() == pytest.approx(equal_loads(problem), rel=1e-9)
 
 
 def test_ewsp_peels_where_paths_are_too_many_to_list() -> None:
     """On a 9x9 mesh corners have 12870 shortest paths; few routes carry the same loads."""
     problem = Problem.all_to_all(build("mesh:9x9"))
-    routes = BASELINES["ewsp"](problem, settings())
+    routes = ROUTERS["ewsp"](problem, settings())
     report = check_routes(routes)
     load = equal_loads(problem)
     assert routes.load() == pytest.approx(load, rel=1e-9)
@@ -95,7 +95,7 @@ def test_ewsp_peels_where_paths_are_too_many_to_list() -> None:
 
 def test_ewsp_gives_listed_paths_the_same_weight() -> None:
     """Opposite corners of the 3-cube have six shortest paths, a sixth each."""
-    routes = BASELINES["ewsp"](case("hypercube:3"), settings())
+    routes = ROUTERS["ewsp"](case("hypercube:3"), settings())
     mine = (routes.source == 0) & (routes.destination == 7)
     assert routes.weight[mine] == pytest.approx(np.full(6, 1 / 6))
 
@@ -104,14 +104,14 @@ def test_ewsp_gives_listed_paths_the_same_weight() -> None:
 def test_shortest_paths_lose_clearly_on_genkautz(method: str) -> None:
     """The paper reports up to 1.6 times the optimum; at N = 50 it is well above 1.25."""
     problem = Problem.all_to_all(build("genkautz:n=50,d=4"))
-    fptas = BASELINES["fptas"](problem, settings(60.0, epsilon=0.05))
-    time = check_routes(BASELINES[method](problem, settings())).time
+    fptas = ROUTERS["fptas"](problem, settings(60.0, epsilon=0.05))
+    time = check_routes(ROUTERS[method](problem, settings())).time
     assert time > 1.25 * fptas.time
 
 
 def test_sssp_is_two_thirds_worse_on_the_torus() -> None:
     """The paper's torus: more than half again as slow as the optimum."""
-    assert BASELINES["sssp"](case("torus:3x3x3"), settings()).time > 1.5 * 9.0
+    assert ROUTERS["sssp"](case("torus:3x3x3"), settings()).time > 1.5 * 9.0
 
 
 @pytest.mark.parametrize("method", ["ecmp", "sssp", "ewsp"])
@@ -119,8 +119,8 @@ def test_sssp_is_two_thirds_worse_on_the_torus() -> None:
 def test_shortest_path_methods_take_shortest_paths(name: str, method: str) -> None:
     """No route has more hops than another method's route of the same pair."""
     problem = case(name)
-    fewest = BASELINES["ecmp"](problem, settings())
-    routes = BASELINES[method](problem, settings())
+    fewest = ROUTERS["ecmp"](problem, settings())
+    routes = ROUTERS[method](problem, settings())
     hops: dict[int, int] = {}
     for each in (fewest, routes):
         pair = each.source * len(problem.topology.terminals) + each.destination
@@ -132,7 +132,7 @@ def test_shortest_path_methods_take_shortest_paths(name: str, method: str) -> No
 @pytest.mark.parametrize("name", CASES)
 def test_fptas_proves_that_it_is_within_epsilon(name: str, epsilon: float) -> None:
     """The recomputed time is within 3 epsilon of the bound that its own lengths prove."""
-    routes = BASELINES["fptas"](case(name), settings(60.0, epsilon=epsilon))
+    routes = ROUTERS["fptas"](case(name), settings(60.0, epsilon=epsilon))
     report = check_routes(routes)
     assert report.gap <= 3 * epsilon
     assert routes.bound <= optimum(name) * (1 + 1e-6)
@@ -144,10 +144,10 @@ def test_fptas_with_capacities_over_six_orders_of_magnitude() -> None:
     ring[0] = (0, 1, 1e-3)
     ring[3] = (3, 4, 1e3)
     problem = Problem.all_to_all(Topology.from_links("uneven", 6, ring))
-    assert check_routes(BASELINES["fptas"](problem, settings(60.0))).gap <= 0.3
+    assert check_routes(ROUTERS["fptas"](problem, settings(60.0))).gap <= 0.3
 
 
 def test_fptas_with_a_small_epsilon_does_not_run_out_of_numbers() -> None:
     """Lengths span more orders of magnitude than a float, but only ratios matter."""
-    routes = BASELINES["fptas"](case("hypercube:3"), settings(60.0, epsilon=0.002))
+    routes = ROUTERS["fptas"](case("hypercube:3"), settings(60.0, epsilon=0.002))
     assert check_routes(routes).gap <= 0.006

@@ -9,7 +9,7 @@ from alltoall.check.routes import check_routes
 from alltoall.errors import InputError
 from alltoall.flows import solve
 from alltoall.ir.problem import Problem
-from alltoall.routes import route
+from alltoall.routes import ROUTERS, route
 from alltoall.routes.baselines import BASELINES
 from strategies import problems
 
@@ -21,7 +21,7 @@ SINGLE = ("ecmp", "sssp", "ilp-disjoint", "ilp-shortest")
 @pytest.mark.parametrize("name", CASES)
 def test_routes_are_valid_and_not_below_the_optimum(name: str, method: str) -> None:
     """The checker passes, and no routes beat the certified bound of the MCF."""
-    routes = BASELINES[method](case(name), settings())
+    routes = ROUTERS[method](case(name), settings())
     report = check_routes(routes)
     assert routes.method == method
     assert report.time >= optimum(name) * (1 - 1e-9)
@@ -33,14 +33,14 @@ def test_routes_are_valid_and_not_below_the_optimum(name: str, method: str) -> N
 @given(problem=problems())
 def test_random_problems(method: str, problem: Problem) -> None:
     """Parallel links, switches, uneven demands and capacities: all are routed."""
-    report = check_routes(BASELINES[method](problem, settings()))
+    report = check_routes(ROUTERS[method](problem, settings()))
     assert report.time >= solve(problem, "grouped").bound * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("method", [*ANYWHERE, "dor", "updown"])
 def test_same_seed_same_answer(method: str) -> None:
     """Nothing depends on the clock or on the order of sets."""
-    first, second = (BASELINES[method](case("torus:3x3x3"), settings(60.0)) for _ in range(2))
+    first, second = (ROUTERS[method](case("torus:3x3x3"), settings(60.0)) for _ in range(2))
     for key in ("source", "destination", "start", "link", "weight"):
         assert np.array_equal(getattr(first, key), getattr(second, key))
 
@@ -58,4 +58,4 @@ def test_out_of_time_is_still_an_answer(method: str) -> None:
 def test_dor_refuses_what_is_not_a_whole_grid(name: str) -> None:
     """Only whole grids have dimensions to order."""
     with pytest.raises(InputError, match="dimension-ordered routing is defined for"):
-        BASELINES["dor"](case(name), settings())
+        ROUTERS["dor"](case(name), settings())

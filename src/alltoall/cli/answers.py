@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+import alltoall
 from alltoall.cli.options import (
     AsJson,
     Output,
@@ -20,10 +21,8 @@ from alltoall.cli.progress import progress
 from alltoall.cli.ranks import in_a_team
 from alltoall.cli.signals import searching
 from alltoall.cli.telling import check_outputs, tell
-from alltoall.flows.public import solve
 from alltoall.ir.schedule import Schedule
-from alltoall.routes.public import route
-from alltoall.schedules.public import schedule, shard_times
+from alltoall.registry import load
 from alltoall.settings import now
 from alltoall.topologies.given import Answer
 from alltoall.topologies.public import topology
@@ -38,7 +37,7 @@ def _verb_of(function: Callable[..., Answer]) -> Callable[..., None]:
     """Return the verb of a function that answers a problem."""
     own = list(options_of(function))
     keywords = {each.name for each in own}
-    parts = in_a_team if function is solve else nullcontext
+    parts = in_a_team if function is alltoall.solve else nullcontext
 
     def verb(context: typer.Context, **given: Any) -> None:
         started = now()
@@ -69,8 +68,13 @@ def _cost_of_a_step(answer: Answer, given: dict[str, Any]) -> float:
     rows = answer.learnt.get("tradeoff", ())
     chosen = next((each for each in rows if each["chosen"]), None)
     if chosen is None:
-        return shard_times(answer.problem, "latency", given["latency"], given["bytes"])
+        shard_times = load("alltoall.schedules.public:shard_times")
+        return float(shard_times(answer.problem, "latency", given["latency"], given["bytes"]))
     return float((chosen["total"] - chosen["time"]) / chosen["steps"])
 
 
-solve_verb, route_verb, schedule_verb = _verb_of(solve), _verb_of(route), _verb_of(schedule)
+def __getattr__(name: str) -> Callable[..., None]:
+    """Return the verb of a public function, which is imported only now."""
+    if name not in ("solve_verb", "route_verb", "schedule_verb"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _verb_of(getattr(alltoall, name.removesuffix("_verb")))

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any, TypeVar
 
 import alltoall
-from alltoall.figures.figure import Measurement, Row
+from alltoall.figures.figure import Measurement, Quantity, Row
 from alltoall.figures.picture import Series
 
 Found = TypeVar("Found")
@@ -16,16 +16,8 @@ ROUTINGS = {
     "extp raw": "extp:raw",
     "pmcf": "pmcf:paths=disjoint",
     "pmcf shortest": "pmcf:paths=shortest",
-    **{
-        each: each
-        for each in (
-            *("extp", "single", "ilp-disjoint", "ilp-shortest", "sssp", "ewsp", "dor"),
-            *("ecmp", "updown"),
-        )
-    },
 }
-"""The method of each curve."""
-
+"""The method of each curve whose name says less."""
 
 BY_RULE = ("sssp", "ewsp", "dor", "ecmp", "updown")
 """Methods that follow a rule, whatever the gap."""
@@ -42,7 +34,7 @@ def routed(
     Methods by a rule prove a bound of their own only with `own_bound`.
     """
     loose = {"gap": LOOSE} if name in BY_RULE and not own_bound else {}
-    method, colon, words = ROUTINGS[name].partition(":")
+    method, colon, words = ROUTINGS.get(name, name).partition(":")
     method = f"{method}:{words}{',' if colon else ''}layering={layering}"
     return alltoall.route(given, method, **(loose | asked))
 
@@ -68,37 +60,41 @@ def each_value(rows: Iterable[Row], name: str) -> list[Any]:
     return list(dict.fromkeys(row[name] for row in rows))
 
 
-def by_x(rows: Iterable[Row], x: str, y: str) -> tuple[list[float], list[float]]:
-    """Return two columns in the order of the first, without rows that lack the second."""
+def curve(rows: Iterable[Row], x: str, y: str) -> dict[float, float]:
+    """Return the mean of y at every x in order, without rows that lack y."""
+    return {at: math.fsum(values) / len(values) for at, values in _spread(rows, x, y).items()}
+
+
+def _spread(rows: Iterable[Row], x: str, y: str) -> dict[float, list[float]]:
     pairs = sorted((float(row[x]), float(row[y])) for row in rows if row[y] is not None)
-    return [a for a, _ in pairs], [b for _, b in pairs]
+    return {at: [b for _, b in group] for at, group in groupby(pairs, lambda pair: pair[0])}
 
 
-def envelope(
-    rows: Iterable[Row], x: str, y: str
-) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Return x, and the mean, the least and the largest y of all rows that share it."""
-    pairs = sorted((float(row[x]), float(row[y])) for row in rows if row[y] is not None)
-    groups = [(at, [y for _, y in group]) for at, group in groupby(pairs, lambda each: each[0])]
-    return (
-        [at for at, _ in groups],
-        [math.fsum(values) / len(values) for _, values in groups],
-        [min(values) for _, values in groups],
-        [max(values) for _, values in groups],
-    )
+def series(rows: Iterable[Row], x: str, y: str, label: str, **look: Any) -> Series:
+    """Return a line through the means of y, within the envelope of all y of an x."""
+    spread = _spread(rows, x, y)
+    mean = [math.fsum(values) / len(values) for values in spread.values()]
+    low, high = ([end(values) for values in spread.values()] for end in (min, max))
+    return Series(label, list(spread), mean, low=low, high=high, **look)
 
 
-def enveloped(rows: Sequence[Row], by: str, x: str, y: str) -> list[Series]:
-    """Return a line for each value of a column: the mean of y within its envelope."""
-    lines = []
-    for value in each_value(rows, by):
-        at, mean, low, high = envelope(where(rows, **{by: value}), x, y)
-        lines.append(Series(value, at, mean, low=low, high=high))
-    return lines
+def lines_by(
+    rows: Sequence[Row], by: str, x: str, y: str, shown: dict[str, str] | None = None
+) -> list[Series]:
+    """Return a line for each value of a column that has any y, with labels from `shown`."""
+    known = [row for row in rows if row[y] is not None]
+    return [
+        series(where(known, **{by: value}), x, y, (shown or {}).get(value, value), style=value)
+        for value in each_value(known, by)
+    ]
 
 
-def worst_ratio(rows: Sequence[Row], method: str, reason: str = "") -> Measurement | None:
-    """Return the largest time of a method over the certified bound."""
+def worst_ratio(method: str, reason: str = "") -> Quantity:
+    """Return the quantity that is the largest time of a method over the certified bound."""
+    return partial(_worst_ratio, method=method, reason=reason)
+
+
+def _worst_ratio(rows: Sequence[Row], method: str, reason: str) -> Measurement | None:
     ratios = [row["ratio"] for row in where(rows, method=method) if row["ratio"] is not None]
     if not ratios:
         return None

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import alltoall
-from alltoall.figures.asking import by_x, each_value, where
-from alltoall.figures.figure import Asked, Measurement, Row, Value
-from alltoall.figures.picture import Panel, Series
+from alltoall.figures.asking import each_value, series, where
+from alltoall.figures.figure import Asked, Measurement, Row
+from alltoall.figures.picture import Panel
 
 LINK_RATE = "25Gbps"
 """The rate of a link in the paper."""
@@ -70,7 +70,7 @@ PREDICTED, MEASURED = "predicted", "measured"
 GIGA = 1e9
 
 
-def rates(row: Any, kind: str) -> dict[str, Value]:
+def rates(row: Any, kind: str) -> dict[str, Any]:
     """Return the columns of a row that `simulate` or `run` returned."""
     throughput, bound = row.throughput / GIGA, row.bound_throughput / GIGA
     return {"bytes": row.bytes, "bound": bound, kind: throughput}
@@ -123,10 +123,8 @@ def _panel(rows: Sequence[Row], bound: str, title: str, rate: Callable[[str, Row
     kind = str(rows[0]["kind"])
     unit, scale = ("GB/s", 1.0) if kind == PREDICTED else ("MB/s", 1e3)
     scaled = [{**row, kind: scale * row[kind], "bound": scale * row["bound"]} for row in rows]
-    x, least = by_x(where(scaled, way=rows[0]["way"]), "bytes", "bound")
-    lines = [Series(bound, x, least, dashed=True, style="bound")]
+    lines = [series(scaled, "bytes", "bound", bound, dashed=True, style="bound")]
     for way in each_value(scaled, "way"):
-        series = by_x(where(scaled, way=way), "bytes", kind)
-        lines.append(Series(Path(str(way)).name, *series, style=str(way)))
+        lines.append(series(where(scaled, way=way), "bytes", kind, Path(way).name, style=way))
     title += rate(kind, rows[0])
     return Panel(title, "bytes of a shard", f"{unit} per node", lines, x_log=True, from_zero=True)

@@ -5,7 +5,7 @@ from functools import partial
 
 import alltoall
 from alltoall.figures.asking import column, each_value, routed, where
-from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
+from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
 from alltoall.figures.picture import Panel, Picture, Series
 
 FABRICS = {
@@ -35,14 +35,14 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
         yield {"fabric": fabric, "side": side, "kind": kind}
 
 
-def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+def measure(point: Point, asked: Asked) -> Measured:
     """Transform over emulated links, or here with the exchange predicted."""
-    spec, removed = FABRICS[str(point["fabric"])]
+    spec, removed = FABRICS[point["fabric"]]
     topology = alltoall.topology(spec)
     if removed:
         topology = alltoall.topology(topology, drop_links=removed, seed=1)
     routes = {name: routed(topology, name, own_bound=True) for name in ROUTES}
-    schedule, side = alltoall.schedule(topology), int(str(point["side"]))
+    schedule, side = alltoall.schedule(topology), point["side"]
     if point["kind"] == PREDICTED:
         return _predicted(side, {"schedule": schedule, **routes})
     report = alltoall.fft3d(
@@ -65,18 +65,16 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     ]
 
 
-def _predicted(
-    side: int, ways: dict[str, alltoall.Schedule | alltoall.Routes]
-) -> list[dict[str, Value]]:
+def _predicted(side: int, ways: dict[str, alltoall.Schedule | alltoall.Routes]) -> Measured:
     """Time the transforms here and predict each exchange over the links."""
     ranks = len(ways["schedule"].problem.topology.terminals)
     (here,) = alltoall.fft3d(side, ranks=ranks, iterations=1, warmup=0).rows
     shard = COMPLEX_BYTES * side**3 // ranks**2
-    rows: list[dict[str, Value]] = []
+    rows: Measured = []
     for name, subject in ways.items():
         weights = "equal" if name == "schedule" else "share"
         found = alltoall.simulate(subject, link_bandwidth=10e6 / 8, sizes=shard, weights=weights)
-        bands: dict[str, Value] = {"fft2d": here.fft2d_pack, "fft1d": here.unpack_fft1d}
+        bands = {"fft2d": here.fft2d_pack, "fft1d": here.unpack_fft1d}
         rows.append({"way": name, "alltoall": found.seconds, **bands})
     return rows
 
@@ -123,17 +121,4 @@ def draw(rows: Sequence[Row]) -> Picture:
     return Picture("3D FFT", panels, columns=2, note=note)
 
 
-FFT = Figure(
-    name="fft",
-    title="A 3D FFT in its three bands",
-    source="figure 6 (fft_time), section 5.2",
-    full="6 minutes",
-    columns=("fabric", "side", "kind", "way"),
-    exact=(),
-    timed=("fft2d", "alltoall", "fft1d"),
-    points=points,
-    measure=measure,
-    quantities=QUANTITIES,
-    draw=draw,
-    alone=True,
-)
+FFT = Figure.of("fft", points, measure, QUANTITIES, draw)

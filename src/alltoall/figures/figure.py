@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 
 from alltoall.figures.picture import Picture
 
-Value = str | int | float | bool | None
-Point = dict[str, Value]
+Point = dict[str, Any]
 """A point to measure, by the names of the columns that tell rows apart."""
 
 Row = Mapping[str, Any]
 """A point and the values measured at it."""
+
+Measured = list[dict[str, Any]]
+"""The values measured at a point, by column: one row or several."""
 
 SIZES = {
     "full": "the whole figure",
@@ -28,10 +30,6 @@ SIZES = {
     "sample": "a few points in seconds, to see what it looks like",
 }
 """The sizes of a figure."""
-
-
-CLAIMS = Path(__file__).with_name("claims.csv")
-"""The claims of all figures."""
 
 
 @dataclass(frozen=True)
@@ -126,41 +124,53 @@ def claims_of(figure: str) -> dict[str, Claim]:
     The table states claims and bands before anything is measured. Where the paper has a number,
     the band allows half of its difference to no effect, either way.
     """
-    with CLAIMS.open(newline="", encoding="utf-8") as file:
-        return {
-            row["key"]: Claim(
-                row["claim"], row["quantity"], float(row["low"]), float(row["high"] or math.inf)
-            )
-            for row in csv.DictReader(file)
-            if row["figure"] == figure
-        }
+    return {
+        row["key"]: Claim(
+            row["claim"], row["quantity"], float(row["low"]), float(row["high"] or math.inf)
+        )
+        for row in _read_table("claims.csv")
+        if row["figure"] == figure
+    }
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure; `source` is its place in the paper, `full` an estimate of its time on two cores.
+    """A row of `figures.csv` and its functions; `full` is an estimate of its time on two cores.
 
-    `points` yields the points to measure, given the rows so far: a method too slow at one size is
-    left out at the next. `measure` returns the rows of one point, without its own columns. `exact`
-    names the columns that are the same on every machine, `timed` those that depend on it.
-    `quantities` finds in the rows the quantity of each claim, and no other. Where `alone`, points
-    are measured on this machine, one by one.
+    `columns` tell rows apart, `exact` ones are the same on every machine, `timed` ones depend on
+    it. Where `alone`, points are measured on this machine, one by one. `points` yields the points
+    to measure, given the rows so far: a method too slow at one size is left out at the next.
+    `measure` returns the rows of one point, without its own columns. `quantities` finds in the rows
+    the quantity of each claim, and no other.
     """
 
     name: str
     title: str
     source: str
     full: str
-    columns: tuple[str, ...]
-    exact: tuple[str, ...]
-    timed: tuple[str, ...]
+    columns: Sequence[str]
+    exact: Sequence[str]
+    timed: Sequence[str]
+    alone: bool
     points: Callable[[Asked, Sequence[Row]], Iterator[Point]]
-    measure: Callable[[Point, Asked], list[dict[str, Value]]]
+    measure: Callable[[Point, Asked], Measured]
     quantities: Mapping[str, Quantity]
     draw: Callable[[Sequence[Row]], Picture]
-    alone: bool = False
+
+    @classmethod
+    def of(cls, name: str, *functions: Any) -> "Figure":
+        """Return the figure of a row, with its last four fields."""
+        (row,) = (row for row in _read_table("figures.csv") if row["figure"] == name)
+        fields: list[Any] = [row[key] for key in ("title", "source", "full")]
+        fields += [row[key].split() for key in ("columns", "exact", "timed")]
+        return cls(*[name, *fields, row["alone"] == "yes", *functions])
 
     def judge(self, rows: Sequence[Row]) -> list[Finding]:
         """Return a finding for every claim."""
         claims = claims_of(self.name)
         return [claim.judge(self.quantities[key](rows)) for key, claim in claims.items()]
+
+
+def _read_table(name: str) -> list[dict[str, str]]:
+    with Path(__file__).with_name(name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))

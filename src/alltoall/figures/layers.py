@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import alltoall
 from alltoall.figures.asking import certified_bound, column, each_value, routed, where
-from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
+from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
 from alltoall.figures.picture import Panel, Picture, Series
 
 SPECS = {
@@ -38,9 +38,9 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
             yield {"kind": FREE, "fabric": fabric, "method": f"{most} layers"}
 
 
-def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+def measure(point: Point, asked: Asked) -> Measured:
     """Count the layers of a method's routes, or find the best routes within a number."""
-    spec, method = SPECS[str(point["fabric"])], str(point["method"])
+    spec, method = SPECS[point["fabric"]], point["method"]
     limit = asked.pick(40.0, 4.0, 2.0)
     if point["kind"] == NEEDED:
         routes = routed(spec, method, layering="lash-sequential", time_limit=limit)
@@ -95,16 +95,4 @@ def draw(rows: Sequence[Row]) -> Picture:
     return Picture("Deadlock freedom", panels, columns=1)
 
 
-LAYERS = Figure(
-    name="layers",
-    title="Layers per method, and throughput under deadlock freedom",
-    source="section 5.5, no figure",
-    full="15 minutes",
-    columns=("kind", "fabric", "method"),
-    exact=("layers", "ratio"),
-    timed=(),
-    points=points,
-    measure=measure,
-    quantities=QUANTITIES,
-    draw=draw,
-)
+LAYERS = Figure.of("layers", points, measure, QUANTITIES, draw)

@@ -24,7 +24,7 @@ from alltoall.figures.fabrics import (
     shard_sizes,
     share_of_bound,
 )
-from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
+from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
 from alltoall.figures.picture import Picture
 from alltoall.ir.fabric import Fabric
 
@@ -40,15 +40,13 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     yield from ({"fabric": name, "way": way, "kind": PREDICTED} for name in fabrics for way in ways)
     if asked.testbed:
         emulated = asked.pick(fabrics, ["K4,4", "3-cube"], ["K4,4"])
-        yield from ({"fabric": name, "way": "ours", "kind": MEASURED} for name in emulated)
-        for name in emulated:
-            for way in map(str, asked.peers):
-                yield {"fabric": name, "way": way, "kind": MEASURED}
+        for way in ("ours", *map(str, asked.peers)):
+            yield from ({"fabric": name, "way": way, "kind": MEASURED} for name in emulated)
 
 
-def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+def measure(point: Point, asked: Asked) -> Measured:
     """Return a row for each size; one without numbers if there is no such schedule."""
-    name, way = str(point["fabric"]), str(point["way"])
+    name, way = point["fabric"], point["way"]
     subject = _subject(name, way, asked)
     if isinstance(subject, str):
         return [{"bytes": 0, "status": subject}]
@@ -86,7 +84,7 @@ def _subject(name: str, way: str, asked: Asked) -> Any:
         return f"nothing within {limit:g} s"
 
 
-def _peer(name: str, path: Path, asked: Asked) -> list[dict[str, Value]]:
+def _peer(name: str, path: Path, asked: Asked) -> Measured:
     """Return the throughput that the link loads of a peer's file allow."""
     topology = FABRICS[name].topology()
     facts = alltoall.verify(path, topology=topology).facts
@@ -102,12 +100,12 @@ def _peer(name: str, path: Path, asked: Asked) -> list[dict[str, Value]]:
     ]
 
 
-def _emulated(name: str, subject: Any, asked: Asked) -> list[dict[str, Value]]:
+def _emulated(name: str, subject: Any, asked: Asked) -> Measured:
     """Run on emulated links, beside the library's own all-to-all."""
     fabric = FABRICS[name]
     sizes, iterations = emulated_sizes(asked, name), emulated_times(asked, name)
     topology = fabric.topology() if isinstance(subject, Path) else None
-    rows: list[dict[str, Value]] = []
+    rows: Measured = []
     for row in run_emulated(subject, fabric, sizes, iterations, topology).rows:
         rows.append({"status": fabric.rate, **rates(row, MEASURED)})
         if row.native_throughput is not None:
@@ -118,11 +116,9 @@ def _emulated(name: str, subject: Any, asked: Asked) -> list[dict[str, Value]]:
 
 def _torus_bound(rows: Sequence[Row]) -> Measurement | None:
     found = [row for row in where(rows, fabric="3x3x3 torus", kind=PREDICTED) if row["bound"]]
-    return (
-        Measurement(found[0]["bound"], f"{found[0]['bound']:.3f} GB/s, certified")
-        if found
-        else None
-    )
+    if not found:
+        return None
+    return Measurement(found[0]["bound"], f"{found[0]['bound']:.3f} GB/s, certified")
 
 
 def _sccl_schedules(rows: Sequence[Row]) -> Measurement | None:
@@ -162,17 +158,4 @@ def _rate(kind: str, row: Row) -> str:
     return f" ({LINK_RATE if kind == PREDICTED else row['status']})"
 
 
-LINK_SCHEDULES = Figure(
-    name="link-schedules",
-    title="Link-based schedules against buffer size",
-    source="figure 3 (linkbasedxml), section 5.2",
-    full="20 minutes",
-    columns=("fabric", "way", "kind", "bytes"),
-    exact=("status", "bound", "predicted"),
-    timed=("measured",),
-    points=points,
-    measure=measure,
-    quantities=QUANTITIES,
-    draw=draw,
-    alone=True,
-)
+LINK_SCHEDULES = Figure.of("link-schedules", points, measure, QUANTITIES, draw)

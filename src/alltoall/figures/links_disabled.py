@@ -1,12 +1,11 @@
 """A generalized Kautz graph of 81 nodes and degree 8 with links disabled at random."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import alltoall
-from alltoall.figures.asking import certified_bound, enveloped, routed, worst_ratio
-from alltoall.figures.figure import Asked, Figure, Point, Quantity, Row, Value
+from alltoall.figures.asking import certified_bound, lines_by, routed, worst_ratio
+from alltoall.figures.figure import Asked, Figure, Measured, Point, Quantity, Row
 from alltoall.figures.picture import Panel, Picture
 
 NAMES = ("extp", "pmcf", "single", "ilp-disjoint", "sssp", "ewsp")
@@ -25,15 +24,13 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
             yield from (point | {"method": method} for method in NAMES)
 
 
-def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+def measure(point: Point, asked: Asked) -> Measured:
     """Route on the remaining links and compare with the certified bound."""
     topology = alltoall.topology(f"genkautz:n={point['n']},d=8")
-    disabled = int(str(point["disabled"]))
-    if disabled:
-        topology = alltoall.topology(topology, drop_links=disabled, seed=int(str(point["seed"])))
-    method, limit = str(point["method"]), float(str(point["limit"]))
-    asking: dict[str, Any] = {"gap": TOLERANCE} if method == "ilp-disjoint" else {}
-    routes = routed(topology, method, time_limit=limit, **asking)
+    if point["disabled"]:
+        topology = alltoall.topology(topology, drop_links=point["disabled"], seed=point["seed"])
+    asking: dict[str, Any] = {"gap": TOLERANCE} if point["method"] == "ilp-disjoint" else {}
+    routes = routed(topology, point["method"], time_limit=point["limit"], **asking)
     bound = certified_bound(topology, gap=1e-4)
     return [{"time": routes.time, "bound": bound, "ratio": routes.time / bound}]
 
@@ -42,33 +39,19 @@ LIMITED = "it was at its time limit"
 
 
 QUANTITIES: dict[str, Quantity] = {
-    "extp": partial(worst_ratio, method="extp", reason=LIMITED),
-    "pmcf": partial(
-        worst_ratio, method="pmcf", reason="it has only link-disjoint paths to choose from"
-    ),
-    "sssp": partial(worst_ratio, method="sssp"),
-    "ilp": partial(worst_ratio, method="ilp-disjoint", reason=LIMITED),
+    "extp": worst_ratio("extp", LIMITED),
+    "pmcf": worst_ratio("pmcf", "it has only link-disjoint paths to choose from"),
+    "sssp": worst_ratio("sssp"),
+    "ilp": worst_ratio("ilp-disjoint", LIMITED),
 }
 
 
 def draw(rows: Sequence[Row]) -> Picture:
     """Draw a line for each method, with the spread over seeds."""
-    lines = enveloped(rows, "method", "disabled", "ratio")
+    lines = lines_by(rows, "method", "disabled", "ratio")
     panel = Panel("", "links disabled", "all-to-all time / certified bound", lines)
     nodes = rows[0]["n"]
     return Picture(f"Generalized Kautz graph, n={nodes}, d=8, links disabled", [panel])
 
 
-LINKS_DISABLED = Figure(
-    name="links-disabled",
-    title="genkautz n=81 d=8 with links disabled",
-    source="figure 9 (topo_link_disable), section 5.3",
-    full="15 minutes",
-    columns=("n", "disabled", "seed", "method", "limit"),
-    exact=("time", "bound", "ratio"),
-    timed=(),
-    points=points,
-    measure=measure,
-    quantities=QUANTITIES,
-    draw=draw,
-)
+LINKS_DISABLED = Figure.of("links-disabled", points, measure, QUANTITIES, draw)

@@ -1,19 +1,10 @@
 """Every routing method on generalized Kautz graphs of degree 4, over the certified optimum."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
-from alltoall.figures.asking import (
-    by_x,
-    certified_bound,
-    column,
-    each_value,
-    routed,
-    where,
-    worst_ratio,
-)
-from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
-from alltoall.figures.picture import Panel, Picture, Series
+from alltoall.figures.asking import certified_bound, column, lines_by, routed, where, worst_ratio
+from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
+from alltoall.figures.picture import Panel, Picture
 
 NAMES = ("extp", "pmcf", "pmcf shortest", "single", "ilp-disjoint", "sssp", "ewsp")
 SHOWN = {
@@ -35,10 +26,10 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
                 yield {"n": n, "method": method, "limit": limit}
 
 
-def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+def measure(point: Point, asked: Asked) -> Measured:
     """Route and compare with the certified bound."""
     problem = f"genkautz:n={point['n']},d=4"
-    routes = routed(problem, str(point["method"]), time_limit=float(str(point["limit"])))
+    routes = routed(problem, point["method"], time_limit=point["limit"])
     bound = certified_bound(problem)
     return [{"time": routes.time, "bound": bound, "ratio": routes.time / bound}]
 
@@ -54,10 +45,10 @@ def _least(rows: Sequence[Row]) -> Measurement:
 
 
 QUANTITIES: dict[str, Quantity] = {
-    "extp": partial(worst_ratio, method="extp", reason="it was at its time limit"),
-    "pmcf": partial(worst_ratio, method="pmcf", reason="small graphs have few disjoint paths"),
-    "pmcf-shortest": partial(worst_ratio, method="pmcf shortest"),
-    "sssp": partial(worst_ratio, method="sssp"),
+    "extp": worst_ratio("extp", "it was at its time limit"),
+    "pmcf": worst_ratio("pmcf", "small graphs have few disjoint paths"),
+    "pmcf-shortest": worst_ratio("pmcf shortest"),
+    "sssp": worst_ratio("sssp"),
     "ewsp": _ewsp_beside_sssp,
     "bound": _least,
 }
@@ -65,24 +56,9 @@ QUANTITIES: dict[str, Quantity] = {
 
 def draw(rows: Sequence[Row]) -> Picture:
     """Draw a line for each method."""
-    lines = []
-    for name in each_value(rows, "method"):
-        x, y = by_x(where(rows, method=name), "n", "ratio")
-        lines.append(Series(SHOWN.get(name, name), x, y, style=name))
+    lines = lines_by(rows, "method", "n", "ratio", SHOWN)
     panel = Panel("", "nodes N", "all-to-all time / certified bound", lines)
     return Picture("Routing methods on generalized Kautz graphs, degree 4", [panel])
 
 
-METHODS = Figure(
-    name="methods",
-    title="All methods on generalized Kautz graphs, normalised by the optimum",
-    source="figure 8 (compare_algos), section 5.3",
-    full="10 minutes",
-    columns=("n", "method", "limit"),
-    exact=("time", "bound", "ratio"),
-    timed=(),
-    points=points,
-    measure=measure,
-    quantities=QUANTITIES,
-    draw=draw,
-)
+METHODS = Figure.of("methods", points, measure, QUANTITIES, draw)

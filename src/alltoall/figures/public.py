@@ -9,9 +9,9 @@ from pathlib import Path
 from alltoall.errors import MissingComponentError, UsageError
 from alltoall.figures import FIGURES
 from alltoall.figures.drawing import require_plots
-from alltoall.figures.figure import SIZES, Asked, Figure, Point
+from alltoall.figures.figure import SIZES, Asked, Figure, Measured, Point
 from alltoall.figures.results import write_results
-from alltoall.figures.run import STORED, Measured, Reproduced, compare, measure_figure, write_figure
+from alltoall.figures.run import STORED, Reproduced, compare, measure_figure, write_figure
 from alltoall.flows.workers import Local, require_cluster, run_all, until_late
 from alltoall.ir.program import Program
 from alltoall.ir.words import ProgressMessage, counted

@@ -1,7 +1,6 @@
 """The torus without three links or three nodes: ten instances, as an envelope."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from statistics import fmean
 
 import alltoall
@@ -9,13 +8,13 @@ from alltoall.figures.asking import (
     certified_bound,
     column,
     each_value,
-    enveloped,
+    lines_by,
     routed,
     where,
     worst_ratio,
 )
 from alltoall.figures.fabrics import LATENCY, LINK_RATE, shard_sizes
-from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
+from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
 from alltoall.figures.picture import Panel, Picture
 
 NAMES = ("extp", "single", "ilp-disjoint", "sssp")
@@ -33,13 +32,11 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
                 yield {"removed": removed, "seed": seed, "method": method, "limit": limit}
 
 
-def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+def measure(point: Point, asked: Asked) -> Measured:
     """Route on what is left of the torus, and simulate every size."""
-    seed = int(str(point["seed"]))
-    links, nodes = (COUNT, 0) if point["removed"] == "links" else (0, COUNT)
-    topology = alltoall.topology("torus:3x3x3", drop_links=links, drop_nodes=nodes, seed=seed)
-    limit = float(str(point["limit"]))
-    routes = routed(topology, str(point["method"]), time_limit=limit)
+    drop = {f"drop_{point['removed']}": COUNT, "seed": point["seed"]}
+    topology = alltoall.topology("torus:3x3x3", **drop)
+    routes = routed(topology, point["method"], time_limit=point["limit"])
     bound = certified_bound(topology)
     found = alltoall.simulate(
         routes,
@@ -48,14 +45,9 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
         latency=LATENCY,
         weights="share",
     )
+    times = {"ratio": routes.time / bound, "time": routes.time}
     return [
-        {
-            "bytes": row.bytes,
-            "ratio": routes.time / bound,
-            "time": routes.time,
-            "throughput": row.throughput / GIGA,
-        }
-        for row in found.rows
+        {**times, "bytes": row.bytes, "throughput": row.throughput / GIGA} for row in found.rows
     ]
 
 
@@ -75,7 +67,7 @@ def _ilp_load(rows: Sequence[Row]) -> Measurement:
 
 
 QUANTITIES: dict[str, Quantity] = {
-    "optimal": partial(worst_ratio, method="extp"),
+    "optimal": worst_ratio("extp"),
     "below-sssp": _below_sssp,
     "ilp": _ilp_load,
 }
@@ -85,7 +77,7 @@ def draw(rows: Sequence[Row]) -> Picture:
     """Draw the mean of all instances within their envelope."""
     panels = []
     for removed in each_value(rows, "removed"):
-        lines = enveloped(where(rows, removed=removed), "method", "bytes", "throughput")
+        lines = lines_by(where(rows, removed=removed), "method", "bytes", "throughput")
         title = f"{COUNT} {removed} removed"
         panels.append(
             Panel(title, "bytes of a shard", "GB/s per node", lines, x_log=True, from_zero=True)
@@ -95,16 +87,4 @@ def draw(rows: Sequence[Row]) -> Picture:
     return Picture("Punctured 3x3x3 torus", panels, columns=2, note=note)
 
 
-PUNCTURED_TORUS = Figure(
-    name="punctured-torus",
-    title="The torus without three links or nodes",
-    source="figure 5 (torus_punctured), section 5.2",
-    full="10 minutes",
-    columns=("removed", "seed", "method", "limit", "bytes"),
-    exact=("ratio", "time", "throughput"),
-    timed=(),
-    points=points,
-    measure=measure,
-    quantities=QUANTITIES,
-    draw=draw,
-)
+PUNCTURED_TORUS = Figure.of("punctured-torus", points, measure, QUANTITIES, draw)

@@ -21,7 +21,7 @@ from alltoall.figures.fabrics import (
     shard_sizes,
     share_of_bound,
 )
-from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
+from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
 from alltoall.figures.picture import Picture
 
 FABRICS = SMALL | TORUS
@@ -48,16 +48,16 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
         yield from ({"fabric": f, "way": way, "kind": MEASURED} for f in emulated for way in ways)
 
 
-def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+def measure(point: Point, asked: Asked) -> Measured:
     """Route, then simulate or run; a row for each size, one without numbers if nothing fits."""
-    name, way = str(point["fabric"]), str(point["way"])
+    name, way = point["fabric"], point["way"]
     limit = asked.pick(60.0, 15.0, 2.0)
     method = "ecmp" if way == LIBRARY else way.removesuffix(UNPACED)
     routes = _routes(name, method, limit)
     if routes is None:
         return [{"bytes": 0}]
     bound = certified_bound(FABRICS[name].spec)
-    shared: dict[str, Value] = {"ratio": routes.time / bound}
+    shared = {"ratio": routes.time / bound}
     if point["kind"] == MEASURED:
         return [{**shared, **row} for row in _emulated(name, way, routes, asked)]
     found = alltoall.simulate(
@@ -77,7 +77,7 @@ def _routes(name: str, method: str, limit: float) -> alltoall.Routes | None:
     return within_limit(lambda: routed(topology, method, own_bound=True, time_limit=limit))
 
 
-def _emulated(name: str, way: str, routes: alltoall.Routes, asked: Asked) -> list[dict[str, Value]]:
+def _emulated(name: str, way: str, routes: alltoall.Routes, asked: Asked) -> Measured:
     sizes, iterations = emulated_sizes(asked, name)[-2:], emulated_times(asked, name)
     report = run_emulated(routes, FABRICS[name], sizes, iterations, native=way == LIBRARY)
     if way != LIBRARY:
@@ -160,17 +160,4 @@ def draw(rows: Sequence[Row]) -> Picture:
     return Picture("Routed schedules", panels, columns=4, note=note, beside=True)
 
 
-ROUTED_SCHEDULES = Figure(
-    name="routed-schedules",
-    title="Routed schedules by every method",
-    source="figure 4 (routebased), section 5.2",
-    full="30 minutes",
-    columns=("fabric", "way", "kind", "bytes"),
-    exact=("ratio", "bound", "predicted"),
-    timed=("measured",),
-    points=points,
-    measure=measure,
-    quantities=QUANTITIES,
-    draw=draw,
-    alone=True,
-)
+ROUTED_SCHEDULES = Figure.of("routed-schedules", points, measure, QUANTITIES, draw)

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import platform
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -17,11 +18,10 @@ from typing import Any
 import alltoall
 from alltoall.errors import UsageError
 from alltoall.figures.drawing import render
-from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value, Verdict
+from alltoall.figures.figure import Asked, Figure, Finding, Measured, Point, Row, Verdict
 from alltoall.figures.table import WHEN, header, is_done, key, read_rows, write_rows
 from alltoall.ir.files.text import write_bytes, write_text
 
-Measured = list[dict[str, Value]]
 Measure = Callable[[Figure, Sequence[Point], Asked], Iterator[Measured]]
 """Measures points in order, here or on a cluster; it may end early."""
 
@@ -147,12 +147,9 @@ def machine() -> str:
 
 def _processor() -> str:
     """Return the processor as Linux calls it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    about = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.*)", about.read_text() if about.exists() else "")
+    return found[1].strip() if found else platform.machine()
 
 
 @contextmanager
@@ -192,23 +189,18 @@ def compare(figure: Figure, size: str, rows: Sequence[Row], folder: Path = STORE
     pairs = [(row, stored[key(figure, row)]) for row in rows if key(figure, row) in stored]
     if not pairs:
         return "no stored rows to compare with"
-    exact = [_ratio(new, old, name) for new, old in pairs for name in figure.exact]
-    known = [each for each in exact if each is not None]
+    known = _ratios(pairs, figure.exact)
     agree = [each for each in known if abs(each - 1) <= TOLERANCE]
     sentence = (
         f"{len(pairs)} rows in common with the stored ones: {len(agree)} of {len(known)} values "
         f"agree within {TOLERANCE:.0%}"
     )
-    timed = [_ratio(new, old, name) for new, old in pairs for name in figure.timed]
-    ratios = [each for each in timed if each is not None]
-    return sentence + (f"; timings are {median(ratios):.2f} times those" if ratios else "")
+    timed = _ratios(pairs, figure.timed)
+    return sentence + (f"; timings are {median(timed):.2f} times those" if timed else "")
 
 
-def _ratio(new: Row, old: Row, name: str) -> float | None:
-    """Return a value over its stored one, if both are numbers."""
-    a, b = new[name], old[name]
-    if not isinstance(a, int | float) or not isinstance(b, int | float):
-        return None
-    if a == b:
-        return 1.0
-    return a / b if b and not math.isnan(a / b) else math.inf
+def _ratios(pairs: Sequence[tuple[Row, Row]], names: Sequence[str]) -> list[float]:
+    """Return values over the stored ones, where both are numbers."""
+    values = [(new[name], old[name]) for new, old in pairs for name in names]
+    known = [pair for pair in values if all(isinstance(each, int | float) for each in pair)]
+    return [1.0 if a == b else a / b if b and a / b == a / b else math.inf for a, b in known]

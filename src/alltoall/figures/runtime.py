@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import alltoall
-from alltoall.figures.asking import by_x, column, each_value, routed, where
-from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
-from alltoall.figures.picture import Mark, Panel, Picture, Series
+from alltoall.figures.asking import column, curve, each_value, routed, series, where
+from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
+from alltoall.figures.picture import Mark, Panel, Picture
 
 DONE, LIMIT, MISSING = "done", "limit", "missing"
 GAP = 1e-3
@@ -81,16 +81,17 @@ def _ended(rows: Sequence[Row], n: int, limit: float) -> bool:
     """Return whether an algorithm was at its limit at another size, or will be at this one."""
     if any(row["status"] != DONE and row["n"] != n for row in rows):
         return True
-    sizes, seconds = by_x([row for row in rows if row["n"] < n], "n", "seconds")
-    if len(sizes) < 2 or seconds[-1] < limit / 20:  # What is quick says little of how it grows.
+    last = list(curve([row for row in rows if row["n"] < n], "n", "seconds").items())[-2:]
+    if len(last) < 2 or last[1][1] < limit / 20:  # What is quick says little of how it grows.
         return False
-    growth = math.log(seconds[-1] / seconds[-2]) / math.log(sizes[-1] / sizes[-2])
-    return bool(seconds[-1] * (n / sizes[-1]) ** growth > SURE * limit)
+    (before, shorter), (size, longer) = last
+    growth = math.log(longer / shorter) / math.log(size / before)
+    return bool(longer * (n / size) ** growth > SURE * limit)
 
 
-def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+def measure(point: Point, asked: Asked) -> Measured:
     """Time one algorithm on one size, after a run on a small one."""
-    name, limit = str(point["algorithm"]), float(str(point["limit"]))
+    name, limit = point["algorithm"], point["limit"]
     run = partial(_outcome, ALGORITHMS[name], limit=limit)
     run("genkautz:n=6,d=2")
     begin = time.perf_counter()
@@ -174,8 +175,7 @@ def draw(rows: Sequence[Row]) -> Picture:
     """Draw seconds against N, both by powers, with the published points."""
     lines = []
     for name in each_value(rows, "algorithm"):
-        x, y = by_x(where(rows, algorithm=name, status=DONE), "n", "seconds")
-        lines.append(Series(name, x, y, style=name.partition(" ")[0] if "ilp" in name else name))
+        lines.append(series(where(rows, algorithm=name, status=DONE), "n", "seconds", name))
     panel = Panel("", "nodes N", "seconds", lines, MARKS, x_log=True, y_log=True)
     sources = "; ".join(
         f"{', '.join(mark.label for mark in MARKS if mark.source == source)}: {source}"
@@ -185,17 +185,4 @@ def draw(rows: Sequence[Row]) -> Picture:
     return Picture("Runtime on generalized Kautz graphs, degree 4", [panel], note=note)
 
 
-RUNTIME = Figure(
-    name="runtime",
-    title="Algorithm runtime against N",
-    source="figure 7 (comptime_genkautz), section 5.3",
-    full="15 minutes",
-    columns=("n", "algorithm", "limit"),
-    exact=("status", "gap"),
-    timed=("seconds",),
-    points=points,
-    measure=measure,
-    quantities=QUANTITIES,
-    draw=draw,
-    alone=True,
-)
+RUNTIME = Figure.of("runtime", points, measure, QUANTITIES, draw)

@@ -7,8 +7,8 @@ from statistics import fmean
 import numpy as np
 
 import alltoall
-from alltoall.figures.asking import column, each_value, enveloped, where
-from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
+from alltoall.figures.asking import column, each_value, lines_by, where
+from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
 from alltoall.figures.picture import Panel, Picture, Series
 from alltoall.verification import predict
 
@@ -38,14 +38,14 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
         yield {"kind": JOBS, "name": TORUS, "x": count, "seed": 1}
 
 
-def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+def measure(point: Point, asked: Asked) -> Measured:
     """Return rows with and without knowledge of the demand."""
-    return {GROUP: _groups, SKEW: _skewed, JOBS: _jobs}[str(point["kind"])](point)
+    return {GROUP: _groups, SKEW: _skewed, JOBS: _jobs}[point["kind"]](point)
 
 
-def _groups(point: Point) -> list[dict[str, Value]]:
+def _groups(point: Point) -> Measured:
     """Send directly, or by all links."""
-    groups = GROUPS[str(point["name"])]
+    groups = GROUPS[point["name"]]
     flow = alltoall.solve("complete:8", groups=groups)
     return [
         {"way": "direct sends", "time": 1.0, "bound": flow.bound},
@@ -53,15 +53,15 @@ def _groups(point: Point) -> list[dict[str, Value]]:
     ]
 
 
-def _skewed(point: Point) -> list[dict[str, Value]]:
+def _skewed(point: Point) -> Measured:
     """Use uniform routes as a template, robust ones, or solve again."""
-    topology = alltoall.topology(str(point["name"]))
-    nodes, sigma = topology.nodes, float(str(point["x"]))
-    random = np.random.default_rng(int(str(point["seed"])))
+    topology = alltoall.topology(point["name"])
+    nodes, sigma = topology.nodes, point["x"]
+    random = np.random.default_rng(point["seed"])
     demand = random.lognormal(0.0, sigma, (nodes, nodes)) * (1 - np.eye(nodes))
     flow = alltoall.solve(topology, demand=demand, gap=GAP)
-    rows: list[dict[str, Value]] = []
-    for name, routes in _templates(str(point["name"])).items():
+    rows: Measured = []
+    for name, routes in _templates(point["name"]).items():
         time = predict(routes, demand).template_time
         rows.append({"way": name, "time": time, "bound": flow.bound})
     return [*rows, {"way": SOLVED, "time": flow.time, "bound": flow.bound}]
@@ -77,11 +77,11 @@ def _templates(spec: str) -> dict[str, alltoall.Routes]:
     }
 
 
-def _jobs(point: Point) -> list[dict[str, Value]]:
+def _jobs(point: Point) -> Measured:
     """Let jobs of four random nodes share a torus: each by its own routes, or by joint ones."""
-    topology = alltoall.topology(str(point["name"]))
-    random = np.random.default_rng(int(str(point["seed"])))
-    count = int(str(point["x"]))
+    topology = alltoall.topology(point["name"])
+    random = np.random.default_rng(point["seed"])
+    count = point["x"]
     groups = [random.choice(topology.nodes, 4, replace=False).tolist() for _ in range(count)]
     demands = [alltoall.Demand.of_groups(topology.nodes, [group]) for group in groups]
     own = [alltoall.route(topology, "extp:layering=none", demand=demand) for demand in demands]
@@ -151,21 +151,9 @@ def draw(rows: Sequence[Row]) -> Picture:
         (JOBS, f"jobs of 4 nodes on {TORUS}", "jobs"),
     ):
         found = [{**row, "ratio": row["time"] / row["bound"]} for row in where(rows, kind=kind)]
-        lines = enveloped(found, "way", "x", "ratio")
+        lines = lines_by(found, "way", "x", "ratio")
         panels.append(Panel(title, x, "time / certified bound", lines))
     return Picture("Groups, skew and jobs", panels, columns=3)
 
 
-SHARING = Figure(
-    name="sharing",
-    title="Groups, templates under skew, many jobs",
-    source="section 5.5 (future work), no figure",
-    full="8 minutes",
-    columns=("kind", "name", "x", "seed", "way"),
-    exact=("time", "bound"),
-    timed=(),
-    points=points,
-    measure=measure,
-    quantities=QUANTITIES,
-    draw=draw,
-)
+SHARING = Figure.of("sharing", points, measure, QUANTITIES, draw)

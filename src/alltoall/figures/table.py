@@ -4,9 +4,10 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from alltoall.errors import FormatError
-from alltoall.figures.figure import Figure, Point, Row, Value
+from alltoall.figures.figure import Figure, Point, Row
 from alltoall.ir.files.text import read_text, write_text
 
 WHEN = "at"
@@ -35,17 +36,15 @@ def read_rows(figure: Figure, path: Path) -> list[Row]:
 
 def write_rows(figure: Figure, path: Path, rows: Iterable[Row]) -> None:
     """Write all rows: to another name, then renamed, so that a file is never cut off."""
-    text = io.StringIO()
+    text, names = io.StringIO(), header(figure)
     writer = csv.writer(text, lineterminator="\n")
-    names = header(figure)
-    writer.writerow(names)
-    writer.writerows([_text(row.get(name)) for name in names] for row in rows)
+    writer.writerows([names, *([_text(row.get(name)) for name in names] for row in rows)])
     write_text(path, text.getvalue())
 
 
-def key(figure: Figure, row: Row | Point) -> tuple[str, ...]:
-    """Return the key of a row or point, as texts."""
-    return tuple(_text(row[name]) for name in figure.columns if name in row)
+def key(figure: Figure, row: Row) -> tuple[str, ...]:
+    """Return the columns that tell rows apart, as texts."""
+    return tuple(_text(row.get(name)) for name in figure.columns)
 
 
 def is_done(figure: Figure, point: Point, rows: Sequence[Row]) -> bool:
@@ -60,13 +59,11 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _value(text: str | None) -> Value:
+def _value(text: str | None) -> Any:
     """Return the value of a cell, a number if it is one."""
-    if not text:
-        return None
     for kind in (int, float):
         try:
-            return kind(text)
+            return kind(text or "")
         except ValueError:
             continue
-    return text
+    return text or None

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import alltoall
-from alltoall.figures.asking import by_x, each_value, where, within_limit
-from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
-from alltoall.figures.picture import Panel, Picture, Series
+from alltoall.figures.asking import curve, each_value, series, where, within_limit
+from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
+from alltoall.figures.picture import Panel, Picture
 from alltoall.flows.bounds import regular_bound
 
 LARGE = 200
@@ -59,9 +59,9 @@ def _fit(family: str, n: int, degree: int) -> int:
     return n - n % (degree + 1) if family == "xpander" else n
 
 
-def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+def measure(point: Point, asked: Asked) -> Measured:
     """Solve to a small gap and compare with the bound for any graph of that degree."""
-    spec, limit = str(point["spec"]), asked.pick(120.0, 20.0, 5.0)
+    spec, limit = point["spec"], asked.pick(120.0, 20.0, 5.0)
     # A size without a graph has a row without numbers.
     topology = within_limit(lambda: alltoall.topology(spec))
     if topology is None:
@@ -69,22 +69,14 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     # By default small ones are solved exactly, which takes far longer than to this gap.
     flow = alltoall.solve(topology, method="first-order", gap=GAP, time_limit=limit)
     degree = round(topology.links / topology.nodes) if point["family"] != "genkautz" else None
-    least = float(regular_bound(topology.nodes, degree or int(str(point["degree"]))))
-    return [
-        {
-            "n": topology.nodes,
-            "time": flow.time,
-            "bound": flow.bound,
-            "least": least,
-            "ratio": flow.time / least,
-        }
-    ]
+    least = float(regular_bound(topology.nodes, degree or point["degree"]))
+    times = {"time": flow.time, "bound": flow.bound, "ratio": flow.time / least}
+    return [{"n": topology.nodes, "least": least, **times}]
 
 
 def _curve(rows: Sequence[Row], degree: int, family: str) -> dict[float, float]:
     """Return the times of a family over the bound of its degree, by size."""
-    found = [row for row in where(rows, degree=degree, family=family) if row["ratio"] is not None]
-    return dict(zip(*by_x(found, "n", "ratio"), strict=True))
+    return curve(where(rows, degree=degree, family=family), "n", "ratio")
 
 
 def _over_kautz(rows: Sequence[Row], family: str, degree: int = 4) -> dict[float, float]:
@@ -156,12 +148,10 @@ def draw(rows: Sequence[Row]) -> Picture:
     for degree in each_value(rows, "degree"):
         lines = []
         for family in each_value(where(rows, degree=degree), "family"):
-            found = [
-                row for row in where(rows, degree=degree, family=family) if row["ratio"] is not None
-            ]
             kind = "line" if family in ANY_SIZE or family == "torus" else "dots"
-            if found:
-                lines.append(Series(family, *by_x(found, "n", "ratio"), kind=kind))
+            found = where(rows, degree=degree, family=family)
+            if any(row["ratio"] is not None for row in found):
+                lines.append(series(found, "n", "ratio", family, kind=kind))
         title, y = f"degree {degree}", "time / bound for any d-regular graph"
         panels.append(Panel(title, "nodes N", y, lines, x_log=True))
     note = (
@@ -171,16 +161,4 @@ def draw(rows: Sequence[Row]) -> Picture:
     return Picture("Topologies against the bound of their degree", panels, columns=2, note=note)
 
 
-TOPOLOGIES = Figure(
-    name="topologies",
-    title="Topologies against the bound for any graph of their degree",
-    source="figure 10 (genkautz_vs_lb_d4), section 5.4",
-    full="12 minutes",
-    columns=("degree", "family", "spec"),
-    exact=("n", "time", "bound", "least", "ratio"),
-    timed=(),
-    points=points,
-    measure=measure,
-    quantities=QUANTITIES,
-    draw=draw,
-)
+TOPOLOGIES = Figure.of("topologies", points, measure, QUANTITIES, draw)

@@ -16,11 +16,6 @@ from alltoall.paths.shortest import shortest_distances
 from alltoall.registry import Registry, returned
 from alltoall.routes.baselines import BASELINES
 from alltoall.routes.baselines.tables import route_sssp
-from alltoall.routes.deadlock_free.best import route_deadlock_free
-from alltoall.routes.extp import route_extp
-from alltoall.routes.pmcf import route_pmcf
-from alltoall.routes.robust import route_robust
-from alltoall.routes.single import route_few, route_single
 from alltoall.routes.whole_chunks import exact_weights, fewest_chunks
 from alltoall.settings import RouteSettings
 
@@ -31,12 +26,12 @@ ROUTERS: Registry[Router] = Registry(
     "method",
     "alltoall.methods",
     {
-        "extp": route_extp,
-        "pmcf": route_pmcf,
-        "single": route_single,
-        "few": route_few,
-        "deadlock-free": route_deadlock_free,
-        "robust": route_robust,
+        "extp": "alltoall.routes.extp:route_extp",
+        "pmcf": "alltoall.routes.pmcf:route_pmcf",
+        "single": "alltoall.routes.single:route_single",
+        "few": "alltoall.routes.single:route_few",
+        "deadlock-free": "alltoall.routes.deadlock_free.best:route_deadlock_free",
+        "robust": "alltoall.routes.robust:route_robust",
         **BASELINES,
     },
     lambda _, function: function if returned(function) == Routes.__name__ else None,

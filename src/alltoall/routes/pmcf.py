@@ -29,7 +29,6 @@ optimum with them. A dual of an orbit is the length of each of its links.
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import block_array, coo_array
 
 from alltoall.errors import InputError
 from alltoall.flows import sizes
@@ -43,6 +42,7 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
+from alltoall.lp.matrix import Entries, sparse_matrix
 from alltoall.lp.program import LinearProgram, LPResult
 from alltoall.lp.solve import solve_program
 from alltoall.paths.candidates import candidate_paths
@@ -94,21 +94,22 @@ def path_program(
     pair = paths.pair(len(problem.topology.terminals))
     pairs, first, row = np.unique(pair, return_index=True, return_inverse=True)
     demand = problem.demand.of(paths.source[first], paths.destination[first])
-    column = paths.path_of_link
-    ones = np.ones(paths.count)
-    crossing = coo_array(
-        (np.ones(len(column)), (link_class[paths.link], column)), shape=(len(room), paths.count)
-    )
-    carried = coo_array((ones, (row, np.arange(paths.count))), shape=(len(pairs), paths.count))
-    blocks: list[list[coo_array | None]] = [
-        [carried, None],
-        [crossing, coo_array(-room[:, None])],
-    ]
+    rows = len(room)
+    # A path may cross several links of an orbit.
+    cell, times = np.unique(paths.path_of_link * rows + link_class[paths.link], return_counts=True)
+    carried = Entries(np.ones(paths.count), row, np.arange(paths.count))
+    crossing = Entries(times.astype(np.float64), cell % rows, cell // rows)
+    longest = Entries(-room, np.arange(rows), np.full(rows, paths.count))
     program = LinearProgram(
         cost=np.append(np.zeros(paths.count), 1.0),
-        matrix=block_array(blocks, format="csc"),
-        row_lower=np.concatenate((demand, np.full(len(room), -np.inf))),
-        row_upper=np.concatenate((demand, np.zeros(len(room)))),
+        matrix=sparse_matrix(
+            (len(pairs) + rows, paths.count + 1),
+            carried,
+            crossing.shift(len(pairs)),
+            longest.shift(len(pairs)),
+        ),
+        row_lower=np.concatenate((demand, np.full(rows, -np.inf))),
+        row_upper=np.concatenate((demand, np.zeros(rows))),
     )
     return program, row.astype(np.int64)
 

@@ -13,29 +13,14 @@
 `schedules.sccl` synthesises schedules rather than routes and stands by itself.
 """
 
-from collections.abc import Callable
-
-from alltoall.ir.problem import Problem
-from alltoall.ir.routes import Routes
-from alltoall.routes.baselines.dor import route_dor
-from alltoall.routes.baselines.ewsp import route_ewsp
-from alltoall.routes.baselines.fptas import route_fptas
-from alltoall.routes.baselines.ilp import route_ilp_disjoint, route_ilp_shortest
-from alltoall.routes.baselines.tables import route_ecmp, route_sssp, route_updown
-from alltoall.settings import RouteSettings
-
-Baseline = Callable[[Problem, RouteSettings], Routes]
-
-BASELINES: dict[str, Baseline] = {
-    "ilp-disjoint": route_ilp_disjoint,
-    "ilp-shortest": route_ilp_shortest,
-    "sssp": route_sssp,
-    "ewsp": route_ewsp,
-    "dor": route_dor,
-    "ecmp": route_ecmp,
-    "updown": route_updown,
-    "fptas": route_fptas,
+BASELINES = {
+    "ilp-disjoint": "alltoall.routes.baselines.ilp:route_ilp_disjoint",
+    "ilp-shortest": "alltoall.routes.baselines.ilp:route_ilp_shortest",
+    "sssp": "alltoall.routes.baselines.tables:route_sssp",
+    "ewsp": "alltoall.routes.baselines.ewsp:route_ewsp",
+    "dor": "alltoall.routes.baselines.dor:route_dor",
+    "ecmp": "alltoall.routes.baselines.tables:route_ecmp",
+    "updown": "alltoall.routes.baselines.tables:route_updown",
+    "fptas": "alltoall.routes.baselines.fptas:route_fptas",
 }
-"""What we are compared with, by name."""
-
-__all__ = ["BASELINES", "Baseline"]
+"""What we are compared with, by name; `alltoall.routes.ROUTERS` has the functions."""

@@ -22,7 +22,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import coo_array, csc_array
 
 from alltoall.flows.program import certify
 from alltoall.ir.arrays import Floats, Ints
@@ -32,6 +31,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import status_in_words
 from alltoall.lp.highs import mip
+from alltoall.lp.matrix import Entries, sparse_matrix
 from alltoall.lp.program import LinearProgram
 from alltoall.lp.settings import LPStatus
 from alltoall.lp.solve import solve_program
@@ -124,7 +124,7 @@ class Choosing:
         shape, ones = (len(links) + pairs, paths + 1), np.ones(pairs)
         return LinearProgram(
             cost=np.append(np.zeros(paths), 1.0),
-            matrix=csc_array(coo_array((value, (row, column)), shape=shape)),
+            matrix=sparse_matrix(shape, Entries(value, row, column)),
             row_lower=np.concatenate((np.full(len(links), -np.inf), ones)),
             row_upper=np.concatenate((np.zeros(len(links)), ones)),
             integer=np.append(np.ones(paths, dtype=np.bool_), self.unit is not None),
