@@ -21,10 +21,10 @@ from alltoall.ir.topology import Topology
 from alltoall.placing.chunks import Chunks
 from alltoall.placing.place import place
 from alltoall.routes.deadlock_free import best
-from alltoall.routes.deadlock_free.at_scale import Singles
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
 from alltoall.routes.deadlock_free.lanes import (
     Lanes,
+    Singles,
     by_dimension,
     first_orders,
     forward_network,

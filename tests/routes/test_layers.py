@@ -16,8 +16,7 @@ from alltoall.ir.routes import Routes
 from alltoall.routes.extp import routes_of_flow
 from alltoall.routes.layers import lash
 from alltoall.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
-from alltoall.routes.layers.dependencies import dependencies_of
-from alltoall.routes.layers.orders import layer_orders, pack_by_orders
+from alltoall.routes.layers.dependencies import dependencies_of, layer_orders, pack_by_orders
 from alltoall.settings import SolveSettings
 from alltoall.topologies.spec import build
 from strategies import problems

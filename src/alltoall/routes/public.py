@@ -11,7 +11,7 @@ from alltoall.ir.fabric import Rate
 from alltoall.ir.routes import Routes
 from alltoall.lp.settings import never, silent
 from alltoall.routes import ROUTERS, USED_BY
-from alltoall.routes.baselines.reach import shortest_path_reach
+from alltoall.routes.baselines.tables import shortest_path_reach
 from alltoall.routes.search import find_routes
 from alltoall.settings import RouteSettings, search_settings
 from alltoall.topologies.background import GivenBackground

@@ -16,9 +16,8 @@ from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.units import Units, normal_units, shard_unit
-from alltoall.schedules.by_list import find_by_list
+from alltoall.schedules.by_list import find_by_list, refuse_with_last, renew_schedule
 from alltoall.schedules.found import FoundSchedule
-from alltoall.schedules.renew import refuse_with_last, renew_schedule
 from alltoall.schedules.sccl import synthesise
 from alltoall.schedules.search import Finder, find_timestepped
 from alltoall.schedules.steps import least_steps

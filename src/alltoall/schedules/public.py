@@ -14,7 +14,7 @@ from alltoall.ir.quantities import parse_seconds, parse_size, plain_number
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never, silent
-from alltoall.routes.baselines.reach import shortest_path_reach
+from alltoall.routes.baselines.tables import shortest_path_reach
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.resolve import resolved_routes, resolved_schedule
 from alltoall.settings import ScheduleSettings, SolveSettings, cores, search_settings

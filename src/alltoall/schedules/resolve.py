@@ -31,8 +31,7 @@ from alltoall.placing.chunks import Chunks, Table
 from alltoall.placing.network import any_path, no_path
 from alltoall.placing.place import LAST_STEEPNESS, PlacementParams, place
 from alltoall.routes.weights import routes_from_weights
-from alltoall.schedules.orders import orders_of
-from alltoall.schedules.placed import Placed, per_shard, place_all
+from alltoall.schedules.orders import Placed, orders_of, per_shard, place_all
 from alltoall.settings import USUAL_MOST_CHUNKS, ScheduleSettings, SolveSettings
 
 

@@ -10,7 +10,19 @@ from alltoall.flows.methods import solve_master
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
-from alltoall.schedules.chunks import round_flow, schedule_from, squeeze
+from alltoall.schedules.chunks import (
+    Rounded,
+    choices_of,
+    floor_of,
+    least_loss,
+    mean_shard,
+    most_chunks,
+    on_grid,
+    round_flow,
+    rounding_work,
+    schedule_from,
+    squeeze,
+)
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.steps import (
     best_flow,
@@ -20,16 +32,6 @@ from alltoall.schedules.steps import (
     narrow_links,
     share_without_delay,
     timed_flows,
-)
-from alltoall.schedules.timed_chunks import (
-    Rounded,
-    choices_of,
-    floor_of,
-    least_loss,
-    mean_shard,
-    most_chunks,
-    on_grid,
-    rounding_work,
 )
 from alltoall.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, without_translations
 from alltoall.settings import ScheduleSettings, SolveSettings

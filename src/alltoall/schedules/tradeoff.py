@@ -24,11 +24,10 @@ from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule, operations_of
-from alltoall.schedules.chunks import schedule_from
+from alltoall.schedules.chunks import choices_of, floor_of, schedule_from
 from alltoall.schedules.found import Choice, FoundSchedule, worth_telling
 from alltoall.schedules.search import affordable_numbers, whole_chunks
 from alltoall.schedules.steps import flow_in_steps_of, flow_of_steps, timed_flows
-from alltoall.schedules.timed_chunks import choices_of, floor_of
 from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import ScheduleSettings
 

@@ -27,9 +27,14 @@ from alltoall.loading import load
 from alltoall.lowering.public import PHASE_LOSS
 from alltoall.lp.settings import silent
 from alltoall.routes.phases import split_phases
-from alltoall.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, messages_of_schedule
+from alltoall.simulation.alpha_beta import (
+    SHARINGS,
+    SYNCS,
+    StepMessages,
+    messages_of_lowered,
+    messages_of_schedule,
+)
 from alltoall.simulation.fluid import FluidSettings
-from alltoall.simulation.lowered import messages_of_lowered
 from alltoall.simulation.report import (
     FLUID,
     SHARED,

@@ -19,7 +19,10 @@ and Nagel, "Deadlock-free oblivious routing for arbitrary topologies", IPDPS 201
         weight[l] += (what the tree puts on l) / capacity[l]
 
 Within one tree the weights stand still, which is what makes the method fast and its loads uneven.
+The comparison beside every answer is what it reaches.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +30,7 @@ from numpy.typing import NDArray
 from alltoall import core
 from alltoall.errors import InputError
 from alltoall.flows.program import certify
+from alltoall.ir.answer import Answer
 from alltoall.ir.arrays import Ints
 from alltoall.ir.paths import NOTHING, Paths
 from alltoall.ir.problem import Problem
@@ -35,7 +39,7 @@ from alltoall.ir.topology import Topology
 from alltoall.paths.blocks import row_blocks
 from alltoall.paths.shortest import core_graph
 from alltoall.routes.weights import routes_from_weights
-from alltoall.settings import RouteSettings
+from alltoall.settings import RouteSettings, SolveSettings
 
 
 def route_ecmp(problem: Problem, _: RouteSettings) -> Routes:
@@ -155,3 +159,18 @@ def _follow(problem: Problem, table: Ints, source: Ints, destination: Ints) -> I
         columns[-1][moving] = table[destination[moving], node[moving]]
         node[moving] = topology.head[columns[-1][moving]]
     return np.stack(columns, axis=1)
+
+
+METHOD = "sssp"
+"""The baseline beside every answer."""
+
+MOST_PAIRS = 1_000_000
+"""Pairs up to which the comparison takes a second at most."""
+
+
+def shortest_path_reach(answer: Answer, settings: SolveSettings) -> dict[str, Any]:
+    """Return the time of shortest-path routing, for the summary of an answer by another method."""
+    pairs = len(answer.problem.sources) * len(answer.problem.topology.terminals)
+    if answer.method == METHOD or pairs > MOST_PAIRS or settings.out_of_time():
+        return {}
+    return {"shortest_path_time": route_sssp(answer.problem, RouteSettings(solve=settings)).time}

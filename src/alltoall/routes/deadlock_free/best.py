@@ -7,7 +7,7 @@ and all routes that cannot deadlock go forward in some order. A route stays in i
 1. On a grid, routes in dimension order are taken if they are at the bound.
 2. The routes of the unrestricted optimum are packed into layers, each filled in turn with the
    longest routes first. If they fit, this is the answer.
-3. Orders are searched for with whole chunks that go forward in them (`at_scale`).
+3. Orders are searched for with whole chunks that go forward in them (`lanes`).
 4. The linear program finds the best split of pairs in the best few of these orders (`program`).
 
 2 and 4 are for small networks, on which the search also begins from several orders; see
@@ -27,9 +27,14 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.units import normal_units
 from alltoall.placing.negotiate import NEGOTIATION
-from alltoall.routes.deadlock_free.at_scale import OrderSearch, routes_of_channels
 from alltoall.routes.deadlock_free.by_program import best_paths
-from alltoall.routes.deadlock_free.lanes import Lanes, by_dimension, hop_layers
+from alltoall.routes.deadlock_free.lanes import (
+    Lanes,
+    OrderSearch,
+    by_dimension,
+    hop_layers,
+    routes_of_channels,
+)
 from alltoall.routes.deadlock_free.tables import route_by_tables
 from alltoall.routes.dimension_order import pack_by_dimension, route_by_dimension
 from alltoall.routes.extp import routes_of_flow

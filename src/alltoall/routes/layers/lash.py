@@ -8,10 +8,10 @@
   what the variant gains comes from looking at what is left before each layer: see `ORDERS`. A
   packing with one order throughout is made for each of them; one that takes, layer by layer, the
   order that places most dependencies; packings in which the sources come in random order; and one
-  by orders of the links instead of the routes (`routes.layers.orders`). On a grid, the orders of
-  the links that suit dimension-ordered routes come first (`routes.dimension_order`). The fewest
-  layers win, the earlier packing if equal. For very many routes only the packings by orders of the
-  links, which cost a tenth, are made.
+  by orders of the links instead of the routes (`layer_orders`). On a grid, the orders of the links
+  that suit dimension-ordered routes come first (`routes.dimension_order`). The fewest layers win,
+  the earlier packing if equal. For very many routes only the packings by orders of the links, which
+  cost a tenth, are made.
 - `df-sssp` (Domke, Hoefler and Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
   IPDPS 2011): all routes begin in one layer. A depth-first search looks for a cycle of channel
   dependencies; the routes that have the rarest dependency of the cycle move to the next layer. The
@@ -34,9 +34,9 @@ from alltoall.routes.layers.dependencies import (
     circular_route,
     dependencies_of,
     fill_layer,
+    pack_by_orders,
     turn_weights,
 )
-from alltoall.routes.layers.orders import pack_by_orders
 from alltoall.settings import Late, SolveSettings
 
 Order = Callable[[Routes, Dependencies, Ints], Floats]
