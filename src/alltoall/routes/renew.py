@@ -179,34 +179,20 @@ def _responded(
         )
         paths = Paths.from_table(*ends, table)
         enough = largest_load(problem.topology, paths, cut.size) / (1 + settings.gap)
-        proof = _raised(problem, paths, cut.size, proof, enough, settings)
+        program = whole_program(problem, by_source(problem))
+        if proof.bound < enough and program.variables <= MOST_RAISED:
+            # Some steps of the first-order method, from these loads and lengths, raise the bound.
+            coarse = replace(settings, gap=max(settings.gap, COARSE_BOUND_GAP))
+            guess = Guess(program.volumes_of(paths, cut.size), proof.lengths)
+            search = search_from(program, coarse, guess)
+            for _ in range(RAISES):
+                if search.bound >= enough or settings.out_of_time():
+                    break
+                raise_bound(search, enough, STEPS_OF_A_RAISE)
+            proof = Certificate(search.best_lengths, search.bound)
         if enough <= proof.bound:
             break
     return repaired, table, proof
-
-
-def _raised(
-    problem: Problem,
-    paths: Paths,
-    size: Floats,
-    proof: Certificate,
-    enough: float,
-    settings: SolveSettings,
-) -> Certificate:
-    """Return a proof of a bound that is enough, or a better one than the given, by some steps.
-
-    The first-order method begins with the loads of the paths and the lengths of the proof.
-    """
-    program = whole_program(problem, by_source(problem))
-    if proof.bound >= enough or program.variables > MOST_RAISED:
-        return proof
-    coarse = replace(settings, gap=max(settings.gap, COARSE_BOUND_GAP))
-    search = search_from(program, coarse, Guess(program.volumes_of(paths, size), proof.lengths))
-    for _ in range(RAISES):
-        if search.bound >= enough or settings.out_of_time():
-            break
-        raise_bound(search, enough, STEPS_OF_A_RAISE)
-    return Certificate(search.best_lengths, search.bound)
 
 
 def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, Ints, Ints, Table]:

@@ -247,16 +247,14 @@ def order_by_list(
     return Ordered(placed, served.step_of_leg, served.steps, served.time)
 
 
-def orders_of(placed: Placed, settings: ScheduleSettings, every: bool = False) -> Iterator[Ordered]:
+def orders_of(placed: Placed, settings: ScheduleSettings) -> Iterator[Ordered]:
     """Yield at least one order, then orders of shorter and shorter steps while more steps can pay.
 
-    With a given number of steps, or with `every`, the first order has the fewest steps.
+    With a given number of steps, the first order has the fewest steps.
     """
     least, latency = placed.time, settings.latency
-    fewest = [(1, 1.0)] if every or settings.steps is not None else []
+    fewest = [(1, 1.0)] if settings.steps is not None else []
     doubling = (2**power for power in range(ListParams.most_parts.bit_length()))
-    # A smaller gain is not worth more steps.
-    near = 1e-9 if every else settings.step_tolerance
     best, late = np.inf, never
     for parts, shortest in (*fewest, *((each, ListParams.shortest_step) for each in doubling)):
         found = order_by_list(placed, least / parts, shortest, late)
@@ -266,7 +264,7 @@ def orders_of(placed: Placed, settings: ScheduleSettings, every: bool = False) -
         yield found
         late = settings.solve.out_of_time
         best = min(best, found.cost(latency))
-        none_left = least + latency * found.steps >= best / (1 + near)
+        none_left = least + latency * found.steps >= best / (1 + settings.step_tolerance)
         if found.steps > (settings.steps or found.steps) or none_left:
             return
 

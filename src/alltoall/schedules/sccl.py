@@ -178,8 +178,9 @@ class _Encoding:
             ]
             self.solver.add(z3.Sum(load) <= rounds)
 
-    def solve(self, rounds: int | None, seconds: float | None) -> tuple[str, Any]:
+    def solve(self, rounds: int | None) -> tuple[str, Any]:
         """Return the solver's verdict, and its model if that is `sat`."""
+        seconds = self.settings.seconds_left()
         if seconds is not None:
             self.solver.set("timeout", max(1, int(1000 * seconds)))
         self.solver.push()
@@ -218,7 +219,7 @@ class _Encoding:
         while low < high and not self.settings.out_of_time():
             self.settings.report(f"sccl: {self.steps} steps, {low} to {high} rounds")
             middle = (low + high) // 2
-            verdict, model = self.solve(middle, self.settings.seconds_left())
+            verdict, model = self.solve(middle)
             if model is not None:
                 best, high = model, self.used_rounds(model)
             elif verdict == "unsat":
@@ -229,7 +230,7 @@ class _Encoding:
 
     def any_model(self, rounds: int | None) -> Any:
         """Return any model within so many rounds."""
-        verdict, model = self.solve(rounds, self.settings.seconds_left())
+        verdict, model = self.solve(rounds)
         if verdict == "unsat":
             raise InputError(f"no schedule of {self.steps} steps takes {rounds} rounds; allow more")
         if model is None:

@@ -146,9 +146,9 @@ def choose_flow(master: Flow, settings: ScheduleSettings, most_waits: float = np
 
 
 def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[float, float]]:
-    flows = _forms(flow)
+    flows = forms_of(flow)
     if settings.chunks is not None:
-        only = _smallest_loss(flows, settings.chunks, settings.solve)
+        only = smallest_loss(flows, settings.chunks, settings.solve)
         return only, {settings.chunks: only.loss}
     choices = choices_of(flow, settings.max_chunks)
     whole = [chunks for chunks in choices if on_grid(flow, chunks)]
@@ -165,7 +165,7 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
     found = {}
     for chunks in affordable:
         settings.solve.report(f"{chunks} chunks per shard, at the least loss")
-        found[chunks] = _smallest_loss(flows, chunks, settings.solve, settings.loss)
+        found[chunks] = smallest_loss(flows, chunks, settings.solve, settings.loss)
         if found[chunks].within(settings.loss) or settings.solve.out_of_time():
             break
     best = min(found.values(), key=lambda found: (found.loss, found.chunks_per_shard))
@@ -178,7 +178,7 @@ def affordable_numbers(flow: TimedFlow, choices: list[int]) -> list[int]:
     return [first, *(n for n in others if rounding_work(flow, n) <= sizes.AFFORDABLE_WORK)]
 
 
-def _forms(flow: TimedFlow) -> list[TimedFlow]:
+def forms_of(flow: TimedFlow) -> list[TimedFlow]:
     """Return the flow, and if it is small the same flow without translations.
 
     Without translations there are more schedules: a ring of even length has one of one chunk only
@@ -204,12 +204,7 @@ def _round(
     return None
 
 
-def whole_chunks(flow: TimedFlow, chunks: int, solving: SolveSettings) -> Rounded:
-    """Return the best schedule found for a flow with a given number of chunks."""
-    return _smallest_loss(_forms(flow), chunks, solving)
-
-
-def _smallest_loss(
+def smallest_loss(
     flows: list[TimedFlow], chunks: int, solving: SolveSettings, enough: float = 0.0
 ) -> Rounded:
     """Return the best schedule found with a given number of chunks; `enough` ends the search."""

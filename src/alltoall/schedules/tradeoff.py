@@ -26,7 +26,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule, operations_of
 from alltoall.schedules.chunks import choices_of, floor_of, schedule_from
 from alltoall.schedules.found import Choice, FoundSchedule, worth_telling
-from alltoall.schedules.search import affordable_numbers, whole_chunks
+from alltoall.schedules.search import affordable_numbers, forms_of, smallest_loss
 from alltoall.schedules.steps import flow_in_steps_of, flow_of_steps, timed_flows
 from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import ScheduleSettings
@@ -191,5 +191,5 @@ def _whole(flow: TimedFlow, master: Flow, search: Search) -> Iterator[Schedule]:
         if search.hopeless(search.bound(flow.time * (1 + floor_of(flow, chunks)), 1)):
             continue
         asked.solve.report(f"{flow.expansion.steps} steps, {chunks} chunks per shard")
-        rounded = whole_chunks(flow, chunks, asked.solve)
+        rounded = smallest_loss(forms_of(flow), chunks, asked.solve)
         yield schedule_from(rounded, master.certificate, "tsmcf")

@@ -30,7 +30,6 @@ from alltoall.routes.phases import split_phases
 from alltoall.simulation.alpha_beta import (
     SHARINGS,
     SYNCS,
-    StepMessages,
     messages_of_lowered,
     messages_of_schedule,
 )
@@ -128,7 +127,12 @@ def simulate(
     fluid = FluidSettings(
         weights, flows, None if chunk_bytes is None else parse_size(chunk_bytes), resolution
     )
-    found = None if subject is None else subject_of(subject)
+    found = load(subject) if isinstance(subject, str | PathLike) else subject
+    if not isinstance(found, Schedule | Routes | Messages | None):
+        raise UsageError(
+            f"{kind_in_words(found)} cannot be simulated; expected a saved schedule, saved "
+            "routes, or the messages of a schedule (lower --to messages)"
+        )
     parts = tuple(map(job_of, jobs or ()))
     _require_use(found, bool(parts), (sync, sharing), fluid, phases, topology)
     place = _joint_place(found, parts, topology).less(background)
@@ -157,7 +161,11 @@ def simulate(
         resolution = fluid.resolution_for(found.count)
     elif found is not None:
         model = f"{SHARED[sharing]}, {STEPPED[sync]}"
-        rows = messages_alone(steps_of(found, fabric.topology), sync, sharing, asked)
+        if isinstance(found, Schedule):
+            messages = messages_of_schedule(found)
+        else:
+            messages = messages_of_lowered(found, fabric.topology)
+        rows = messages_alone(messages, sync, sharing, asked)
     else:
         model, rows = FLUID, together
         resolution = fluid.resolution_for(sum(part.routes.count for part in parts))
@@ -245,17 +253,6 @@ def _require_same(topology: Topology, first: Topology, where: str) -> None:
         )
 
 
-def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
-    """Return what a caller wants to be simulated; refuse what has no time on links."""
-    found = load(subject) if isinstance(subject, str | PathLike) else subject
-    if not isinstance(found, Schedule | Routes | Messages):
-        raise UsageError(
-            f"{kind_in_words(found)} cannot be simulated; expected a saved schedule, saved "
-            "routes, or the messages of a schedule (lower --to messages)"
-        )
-    return found
-
-
 def place_of(subject: Subject, topology: Given | None) -> Place:
     """Verify what is to be simulated; return its problem and its proven bound."""
     if not isinstance(subject, Messages):
@@ -266,13 +263,6 @@ def place_of(subject: Subject, topology: Given | None) -> Place:
     problem = Problem(topology_of(topology), subject.demand)
     facts = verify(subject, topology=problem.topology).facts
     return Place(problem, float(facts["bound"]))
-
-
-def steps_of(subject: Schedule | Messages, topology: Topology) -> StepMessages:
-    """Return the messages of a schedule, or of a file of them."""
-    if isinstance(subject, Schedule):
-        return messages_of_schedule(subject)
-    return messages_of_lowered(subject, topology)
 
 
 def fabric_of(

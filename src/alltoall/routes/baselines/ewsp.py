@@ -36,34 +36,27 @@ def route_ewsp(problem: Problem, settings: RouteSettings) -> Routes:
 
     Raise TimeoutError if the time limit comes first.
     """
-    settings = settings.begin()
     _require_few(problem)
-    topology = problem.topology
+    topology, graph = problem.topology, core_graph(problem.topology)
     every = np.arange(topology.nodes, dtype=np.int64)
     hops = shortest_distances(topology, np.ones(topology.links), every)
     found: list[Weighted] = []
-    for source in problem.sources:
+    for source in problem.sources.tolist():
         settings.solve.check_time()
-        found += _paths_of_source(problem, int(source), hops)
+        start, wanted = int(topology.terminals[source]), problem.node_demand(np.array([source]))[0]
+        count = core.count_shortest(graph, np.array([start]))[0]
+        is_listed = count <= sizes.LISTED_PATHS
+        few, many = (np.flatnonzero((wanted > 0) & each) for each in (is_listed, ~is_listed))
+        end, bounds, link = core.simple_paths(
+            graph, start, few, hops[:, few].T, 0, sizes.LISTED_PATHS, MOST_LISTED_LINKS
+        )
+        listed = Paths(np.full(len(end), source), topology.position[end], bounds, link)
+        found.append((listed, wanted[end] / count[end]))
+        found += [_split(problem, source, int(node), wanted) for node in many]
     paths, weight = Paths.join([each for each, _ in found]), np.concatenate([w for _, w in found])
     order = np.lexsort((paths.destination, paths.source))
     certificate = certify(problem, [])
     return routes_from_weights(problem, paths.select(order), weight[order], certificate, "ewsp")
-
-
-def _paths_of_source(problem: Problem, source: int, hops: Floats) -> list[Weighted]:
-    """Return all paths of pairs that have few, and paths of the equal-weight flow of others."""
-    topology = problem.topology
-    start, wanted = int(topology.terminals[source]), problem.node_demand(np.array([source]))[0]
-    count = core.count_shortest(core_graph(topology), np.array([start]))[0]
-    is_listed = count <= sizes.LISTED_PATHS
-    few, many = np.flatnonzero((wanted > 0) & is_listed), np.flatnonzero((wanted > 0) & ~is_listed)
-    end, bounds, link = core.simple_paths(
-        core_graph(topology), start, few, hops[:, few].T, 0, sizes.LISTED_PATHS, MOST_LISTED_LINKS
-    )
-    sources = np.full(len(end), source)
-    listed = Paths(sources, topology.position[end], bounds, link), wanted[end] / count[end]
-    return [listed, *(_split(problem, source, int(node), wanted) for node in many)]
 
 
 def _split(problem: Problem, source: int, node: int, wanted: Floats) -> Weighted:

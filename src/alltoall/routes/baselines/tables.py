@@ -52,7 +52,11 @@ def route_ecmp(problem: Problem, _: RouteSettings) -> Routes:
     for link in range(topology.links):
         tail, head = int(topology.tail[link]), int(topology.head[link])
         choices[:, tail] += hops[:, head] + 1 == hops[:, tail]
-    left = _hashed(terminals, topology.nodes) % np.maximum(choices, 1)
+    # A number for each terminal and node, spread evenly: the end of splitmix64.
+    mixed = (terminals[:, None] * topology.nodes + np.arange(topology.nodes)).astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    left = (mixed >> np.uint64(1)).astype(np.int64) % np.maximum(choices, 1)
     table = np.full(hops.shape, NOTHING, dtype=np.int64)
     for link in range(topology.links):
         tail, head = int(topology.tail[link]), int(topology.head[link])
@@ -60,14 +64,6 @@ def route_ecmp(problem: Problem, _: RouteSettings) -> Routes:
         table[nearer & (left[:, tail] == 0), tail] = link
         left[:, tail] -= nearer
     return routes_from_tables(problem, table, "ecmp")
-
-
-def _hashed(terminals: Ints, nodes: int) -> Ints:
-    """Return a number for each terminal and node, spread evenly: the end of splitmix64."""
-    mixed = (terminals[:, None] * nodes + np.arange(nodes)).astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return (mixed >> np.uint64(1)).astype(np.int64)
 
 
 def route_updown(problem: Problem, _: RouteSettings) -> Routes:
@@ -144,13 +140,6 @@ def sssp_tables(problem: Problem) -> Ints:
 def routes_from_tables(problem: Problem, table: Ints, method: str) -> Routes:
     """Return one route per pair: at node v on the way to terminal t, take link `table[t, v]`."""
     source, destination = problem.demand.pairs()
-    paths = Paths.from_table(source, destination, _follow(problem, table, source, destination))
-    weight = problem.demand.of(source, destination)
-    return routes_from_weights(problem, paths, weight, certify(problem, []), method)
-
-
-def _follow(problem: Problem, table: Ints, source: Ints, destination: Ints) -> Ints:
-    """Return the links of the path of each pair, a row each, then NOTHING."""
     topology = problem.topology
     node, end = topology.terminals[source], topology.terminals[destination]
     columns: list[Ints] = []
@@ -158,7 +147,9 @@ def _follow(problem: Problem, table: Ints, source: Ints, destination: Ints) -> I
         columns.append(np.full(len(source), NOTHING, dtype=np.int64))
         columns[-1][moving] = table[destination[moving], node[moving]]
         node[moving] = topology.head[columns[-1][moving]]
-    return np.stack(columns, axis=1)
+    paths = Paths.from_table(source, destination, np.stack(columns, axis=1))
+    weight = problem.demand.of(source, destination)
+    return routes_from_weights(problem, paths, weight, certify(problem, []), method)
 
 
 METHOD = "sssp"

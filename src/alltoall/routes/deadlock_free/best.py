@@ -16,12 +16,12 @@ unrestricted optimum it can be at most, but better orders may exist unless the g
 `benchmarks/deadlock_free.py` measures it.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 
 from alltoall.errors import InputError, TimeLimitError, UsageError
 from alltoall.flows.methods import solve_master, solve_sources
 from alltoall.ir.answer import Certificate
-from alltoall.ir.flow import Flow
 from alltoall.ir.grid import grid_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
@@ -114,7 +114,12 @@ def _on_small(problem: Problem, layers: int, settings: RouteSettings) -> Routes 
     flow = solve_sources(problem, settings.solve.sharing())
     best = _by_dimension(problem, layers, flow.certificate, settings.layer_change)
     if best is None or best.gap > settings.solve.gap:
-        best = _fastest(best, _packed(flow, layers, settings))
+        with suppress(TimeoutError):  # The routes of the unrestricted optimum, if layers hold them.
+            routes = routes_of_flow(flow, settings.solve, METHOD)
+            late = settings.solve.out_of_time
+            layer = first_fit(routes, dependencies_of(routes), longest_first, late)
+            if layer.max() < layers:
+                best = _fastest(best, replace(routes, layer=layer))
     for count in range(min(layers, USEFUL_LAYERS), 0, -1):
         if best is not None and (best.gap <= settings.solve.gap or settings.solve.out_of_time()):
             break
@@ -127,17 +132,6 @@ def _fastest(*found: Routes | None) -> Routes | None:
     """Return the fastest routes, the first of equally fast ones."""
     routes = (each for each in found if each is not None)
     return min(routes, key=lambda each: each.time, default=None)
-
-
-def _packed(flow: Flow, layers: int, settings: RouteSettings) -> Routes | None:
-    """Return the routes of the unrestricted optimum if so many layers hold them."""
-    late = settings.solve.out_of_time
-    try:
-        routes = routes_of_flow(flow, settings.solve, METHOD)
-        layer = first_fit(routes, dependencies_of(routes), longest_first, late)
-    except TimeoutError:
-        return None
-    return replace(routes, layer=layer) if layer.max() < layers else None
 
 
 def _search_small(lanes: Lanes, certificate: Certificate, settings: RouteSettings) -> Routes | None:
