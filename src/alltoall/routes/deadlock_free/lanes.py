@@ -144,7 +144,7 @@ def of_routes(lanes: Lanes, late: Late) -> Iterator[Ints]:
         return
     paths = Paths.from_table(source, destination, placed.table)
     dependencies = dependencies_of_paths(topology.links, paths.start, paths.link)
-    ranks = layer_orders(dependencies, lanes.layers, 0, late).rank
+    ranks = layer_orders(dependencies, lanes.layers, 0, late)
     if not ranks:
         return
     orders = np.stack([np.argsort(rank) for rank in ranks])

@@ -14,9 +14,8 @@ it on these routes matters, and one look at the routes prices all its places, so
 links costs about as much as reading all routes once. A route that goes backward at k places counts
 `w ** k`, with w from `BACKWARD_WEIGHTS`.
 
-Layers are filled one after the other; then each order in turn is improved for the routes that no
-other layer takes, and routes that none takes weigh more from round to round. What is left in the
-end is offered to every layer once more, and then to new ones. `benchmarks/layers.py` measures it.
+Layers are filled one after the other. What is left in the end is offered to every layer once more,
+and then to new ones. `benchmarks/layers.py` measures it.
 """
 
 from dataclasses import dataclass
@@ -140,35 +139,11 @@ def turn_weights(dependencies: Dependencies, weight: Floats) -> Floats:
     return np.bincount(dependencies.turn, spread, dependencies.count).astype(np.float64)
 
 
-BACKWARD_WEIGHTS = (0.3, 0.1)
-"""What a backward place leaves of a route's weight, sweep by sweep, when an order is new.
-
-An order is improved again by the last one.
-"""
-
-IMPROVING_ROUNDS = 12
-"""How often each order is improved again."""
-
-MISSED_RISE = 1.15
-"""By what the weight of a route that no layer takes grows in each round."""
+BACKWARD_WEIGHTS = (0.15, 0.1)
+"""What a backward place leaves of a route's weight, sweep by sweep."""
 
 PLACED_PER_CALL = 100
 """Links that are put in their place in one compiled call: a time limit is heard in between."""
-
-
-@dataclass(frozen=True, eq=False)
-class Orders:
-    """A place for each link in each layer, and a flag for each route that goes forward in it."""
-
-    rank: list[Floats]
-    forward: list[Flags]
-
-    def missed(self, dependencies: Dependencies) -> Flags:
-        """Return a flag for each route that waits for anything and goes forward in no layer."""
-        missed = dependencies.length > 0
-        for flags in self.forward:
-            missed = missed & ~flags
-        return missed
 
 
 def pack_by_orders(
@@ -180,12 +155,11 @@ def pack_by_orders(
     other half is too short for what they miss.
     """
     settings = settings or SolveSettings()
-    enough = settings.sharing().out_of_time
-    orders = layer_orders(dependencies, dependencies.routes, seed, enough)
+    ranks = layer_orders(dependencies, dependencies.routes, seed, settings.sharing().out_of_time)
     layer = np.full(dependencies.routes, -1, dtype=np.int64)
     layer[dependencies.length == 0] = 0
-    for level, flags in enumerate(orders.forward):
-        layer[(layer < 0) & flags] = level
+    for level, rank in enumerate(ranks):
+        layer[(layer < 0) & forward_routes(dependencies, rank)] = level
     level, left = 0, np.flatnonzero(layer < 0)
     while len(left):
         before = np.flatnonzero((layer == level) & (dependencies.length > 0))
@@ -201,88 +175,39 @@ def pack_by_orders(
 
 def layer_orders(
     dependencies: Dependencies, most_orders: int, seed: int, late: Late = never
-) -> Orders:
-    """Return improved orders until every route goes forward in some, `most_orders` at most.
+) -> list[Floats]:
+    """Return places of the links in orders, until every route goes forward in some of them.
 
-    There are fewer, and less improved ones, if it is `late` before.
+    There are `most_orders` at most; fewer, and less improved ones, if it is `late` before.
     """
-    rng = np.random.default_rng(seed)
-    orders = Orders([], [])
-    missed, every = orders.missed(dependencies), np.arange(dependencies.count, dtype=np.int64)
+    rng, missed = np.random.default_rng(seed), dependencies.length > 0
+    ranks: list[Floats] = []
     held, wanted = dependencies.held, dependencies.wanted
-    start = np.arange(dependencies.count + 1, dtype=np.int64)
-    alone = Dependencies(dependencies.links, held, wanted, start, every)
-    while missed.any() and len(orders.rank) < most_orders:
-        if orders.rank and late():
-            break
+    every = np.arange(dependencies.count + 1, dtype=np.int64)
+    alone = Dependencies(dependencies.links, held, wanted, every, every[:-1])
+    while missed.any() and len(ranks) < most_orders and not (ranks and late()):
         # At first the dependencies of most routes go forward, greedily.
         popular = turn_weights(dependencies, missed.astype(np.float64))
         try:
-            _, first = fill_layer(alone, every[np.argsort(-popular, kind="stable")], late)
+            _, first = fill_layer(alone, np.argsort(-popular, kind="stable"), late)
         except TimeoutError:
             break
         which = np.flatnonzero(missed)
-        weight = _hardness(dependencies)[which]
-        rank = first.astype(np.float64)
-        rank = _sift(dependencies, which, weight, rank, BACKWARD_WEIGHTS, rng, late)
-        orders.rank.append(rank)
-        orders.forward.append(forward_routes(dependencies, rank))
-        if not (orders.forward[-1] & missed).any():
+        # The longer a route, the harder it is to place among those that are left.
+        weight = dependencies.length[which].astype(np.float64) ** 2
+        sifting = core.LinkSifting(dependencies.turns, which, weight, first.astype(np.float64))
+        for share in BACKWARD_WEIGHTS:
+            links = rng.permutation(dependencies.links)
+            # The share of a route's weight that so many backward places leave.
+            powers = share ** np.arange(dependencies.length[which].max() + 2.0)
+            for begin in range(0, len(links), PLACED_PER_CALL):
+                if late():
+                    break
+                sifting.place(links[begin : begin + PLACED_PER_CALL], powers)
+            sifting.renumber()
+        ranks.append(sifting.rank)
+        forward = forward_routes(dependencies, ranks[-1])
+        if not (forward & missed).any():
             break
-        missed = missed & ~orders.forward[-1]
-    _improve(dependencies, orders, rng, late)
-    return orders
-
-
-def _improve(
-    dependencies: Dependencies, orders: Orders, rng: np.random.Generator, late: Late
-) -> None:
-    """Improve each order for the routes that no other takes, round after round."""
-    weight = _hardness(dependencies)
-    takers = np.zeros(dependencies.routes, dtype=np.int64)
-    for flags in orders.forward:
-        takers += flags
-    waits = dependencies.length > 0
-    for _ in range(IMPROVING_ROUNDS):
-        if takers[waits].all():
-            break
-        for level in range(len(orders.rank)):
-            if late():
-                return
-            others = takers - orders.forward[level]
-            which = np.flatnonzero(waits & (others == 0))
-            rank = orders.rank[level]
-            rank = _sift(dependencies, which, weight[which], rank, BACKWARD_WEIGHTS[-1:], rng, late)
-            flags = forward_routes(dependencies, rank)
-            orders.rank[level], orders.forward[level] = rank, flags
-            takers = others + flags
-        weight[takers == 0] *= MISSED_RISE
-
-
-def _hardness(dependencies: Dependencies) -> Floats:
-    """Return a weight per route: the longer, the harder to place among those that are left."""
-    return dependencies.length.astype(np.float64) ** 2
-
-
-def _sift(
-    dependencies: Dependencies,
-    which: Ints,
-    weight: Floats,
-    rank: Floats,
-    backward_weights: tuple[float, ...],
-    rng: np.random.Generator,
-    late: Late,
-) -> Floats:
-    """Return an order improved for some routes of some weight; less so if it is `late` before."""
-    sifting = core.LinkSifting(dependencies.turns, which, weight, rank)
-    longest = int(dependencies.length[which].max(initial=0))
-    for share in backward_weights:
-        order = rng.permutation(dependencies.links)
-        # The share of a route's weight that so many backward places leave.
-        powers = share ** np.arange(longest + 2.0)
-        for begin in range(0, len(order), PLACED_PER_CALL):
-            if late():
-                break
-            sifting.place(order[begin : begin + PLACED_PER_CALL], powers)
-        sifting.renumber()
-    return sifting.rank
+        missed = missed & ~forward
+    return ranks
