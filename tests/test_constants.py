@@ -38,7 +38,7 @@ FIXED: dict[str, str] = {
         LARGEST_DENOMINATOR MOST_UNITS ROUNDING""",
     "is the work of one call, between two looks at the clock": """
         BLOCK_ENTRIES BLOCK_CELLS TREES_PER_CALL READ_PER_CALL OFFERED_PER_CALL MOST_CYCLES
-        PLACED_PER_CALL CHOICES_PER_CALL REROUTED_PER_CALL""",
+        PLACED_PER_CALL CHOICES_PER_CALL MOST_REROUTED""",
     "marks what has no value": "NOWHERE UNPLACED OTHER_SEED",
     "is the default or the meaning of an option": """
         DEFAULT_ROUTES DEFAULT_LAYERS DEFAULT_SECONDS PAIR_SIGMA DESTINATION_SIGMA JUDGED

@@ -57,7 +57,7 @@ def veiled(target: Any, sign: str) -> Any:
 
 def test_a_family_is_a_spec_everywhere(run: Run) -> None:
     """Its parameters are those of the SPEC, with their types and defaults."""
-    alltoall.register_family("star", Family(star, "star:5", "a star"))
+    alltoall.register_family("star", Family(star, "star:5"))
     found = run("solve", "star:leaves=3,capacity=2", "--json")
     assert found.code == 0, found.err
     assert (found.json["topology"], found.json["nodes"]) == ("star:3", 4)
@@ -149,7 +149,7 @@ def test_entry_points_of_installed_packages_are_found(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One group of methods serves two tables; each takes what it can use."""
-    family = Family(star, "star:5", "a star")
+    family = Family(star, "star:5")
     methods = [EntryPoint("slow", lambda: slow), EntryPoint("plain", lambda: plain)]
     target = veiled(TARGETS["oneccl"], "veiled by a package")
     offers = {
@@ -204,6 +204,6 @@ def test_what_cannot_be_registered() -> None:
 
 def test_a_family_that_builds_something_else_is_refused() -> None:
     """What it returns is no topology, and that is said."""
-    alltoall.register_family("odd", Family(lambda: 3, "odd", "three"))  # type: ignore[arg-type,return-value]
+    alltoall.register_family("odd", Family(lambda: 3, "odd"))  # type: ignore[arg-type,return-value]
     with pytest.raises(UsageError, match="built a int, expected a Topology"):
         alltoall.topology("odd")

@@ -108,6 +108,16 @@ CHECKPOINT = {
     "checkpoint": Key("checkpoint", str, "a file to save the state in, and to continue from")
 }
 
+GRID = {
+    "shape": Key("shape", read_sides, "PxQ, the process grid (of torus:PxQ and the like: its own)"),
+    "relay": Key("relay", str, "members or any: who forwards (any: all ranks are in the call)"),
+}
+GROUPS = {
+    "rows": Method("all-to-all within each row of a process grid", GRID),
+    "columns": Method("all-to-all within each column of a process grid", GRID),
+}
+"""Groups by name, the communicators of pencil decompositions."""
+
 SOLVE = {
     "auto": Method("choose by size", CHECKPOINT),
     "decomposed": Method("master program, then a flow per pair by widest paths", CHECKPOINT),
@@ -189,6 +199,7 @@ STEPS = {"step-tolerance": Key("step_tolerance", float, "the share that a furthe
 SCHEDULE = {
     "auto": Method("choose by size", CHUNKED | COSTLY | STEPS | {"demands": DEMANDS}),
     "tsmcf": Method("the time-stepped program", CHUNKED | COSTLY | STEPS),
+    "tsmcf-decomposed": Method("tsmcf as published: master, then child programs", CHUNKED | STEPS),
     "list": Method("routes, then an order of their chunks", CHUNKED | {"demands": DEMANDS}),
     "sccl": Method("baseline: least steps by SMT, small networks only"),
 }

@@ -145,21 +145,8 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
 def _entry_points(group: str) -> Iterator[tuple[str, Any]]:
     """Yield what installed packages offer in a group, by name."""
-    if not any(map(_mentions(group), sys.path)):
-        return
-    # Imported here: it takes longer than all that is needed to print a list of names.
-    from importlib.metadata import entry_points  # noqa: PLC0415
-
-    for each in entry_points(group=group):
-        yield each.name, each
-
-
-def _mentions(group: str) -> Callable[[str], bool]:
-    """Return whether any package in a folder has entry points in a group; archives may have some.
-
-    To look into the files is many times faster than to import what parses them, and nearly always
-    there is nothing to parse.
-    """
+    # To look into the files is many times faster than to import what parses them, and nearly always
+    # there is nothing to parse.
     heading = f"[{group}]".encode()
 
     def within(folder: str) -> bool:
@@ -169,11 +156,16 @@ def _mentions(group: str) -> Callable[[str], bool]:
             return Path(folder).is_file()
         return any(heading in _entry_points_of(each) for each in found)
 
-    return within
+    if not any(map(within, sys.path)):
+        return
+    # Imported here: it takes longer than all that is needed to print a list of names.
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
+    for each in entry_points(group=group):
+        yield each.name, each
 
 
 def _entry_points_of(package: Path) -> bytes:
-    """Return the entry points of an installed package as it states them."""
     try:
         return (package / "entry_points.txt").read_bytes()
     except OSError:

@@ -89,19 +89,18 @@ def verify(
     demand: GivenDemand = None,
     tolerance: float = TOLERANCE,
 ) -> Verified:
-    """Check a file or a noun without trusting what made it; raise `VerificationError` if wrong.
+    """Check a file or an answer without trusting its maker; raise `VerificationError` if wrong.
 
     A flow must conserve, fit the capacities, meet the demand, and its certificate must prove its
     bound; a schedule must deliver every chunk and send none before it is there; routes must be
     paths, carry the demand and not deadlock; a lowered program of any target, ours or not, is
-    executed on real bytes; lowered routes are read back into routes; a topology must be sound.
+    executed on real bytes; lowered routes are read back into routes; a topology must be sound. The
+    command line exits with code 4 if something is wrong.
 
-    `topology` is for lowered files: they have to keep to its links, and their time is held against
-    a certified bound, that of the file or of a solve. `rank_map` is that with which a program was
-    lowered, a file with a line `node rank` for every terminal of the topology. `demand`, as for
-    `solve`, is the one that lowered routes are for, or one that routes or a schedule are used under
-    as a template: their time under it is predicted, and held against its own certified bound.
-    `tolerance` is the largest relative error that a sum may have.
+    With a topology, lowered files must keep to its links, and their time is compared with a
+    certified bound. A rank map must be the one that the file was lowered with. With a demand,
+    routes and schedules are also judged as templates: each pair's amount is spread over its routes
+    or chunks, and the predicted time is compared with the certified bound for that demand.
 
     >>> import alltoall
     >>> report = alltoall.verify(alltoall.solve("torus:3x3"))

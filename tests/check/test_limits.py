@@ -26,8 +26,8 @@ NO_LIMITS = {
     "loss", "epsilon",  # goals: `missed_goals` tells
     "slack", "k",  # of `paths`
     "seed", "shape", "layers", "robust", "latency", "step_tolerance",  # how to search
-    "operation_cost",
-    "raw", "solve",  # told by the method, and by the status
+    "operation_cost", "raw",
+    "solve",  # told by the status
 }  # fmt: skip
 """Settings that promise nothing about the answer itself."""
 

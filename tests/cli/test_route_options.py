@@ -13,6 +13,7 @@ from command_line import Run
 
 VALUES = {
     "paths": "shortest",
+    "raw": "true",
     "slack": "2",
     "k": "2",
     "loss": "0.5",

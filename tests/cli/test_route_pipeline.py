@@ -39,6 +39,8 @@ def lower_all(run: Run, routes: Path, folder: Path) -> list[str]:
         file = folder / f"file{entry.suffix}"
         lowered = run("lower", routes, "--to", target, "-o", file)
         if lowered.code == 0:
+            if entry.read is None:
+                continue
             checked = run("verify", file, "--topology", folder / "topology.json", "--json")
             assert checked.code == 0, checked.err
         else:

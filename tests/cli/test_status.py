@@ -18,10 +18,13 @@ from command_line import Run
 SPEC = "genkautz:n=6,d=2"
 """Its optimum is no whole number, and baselines do not reach it."""
 
+CHOOSY = ("dor", "updown")
+"""Methods that need a grid, or links in both directions."""
+
 CALLS = [
     *(("solve", SPEC, "--method", method) for method in METHODS.known),
-    *(("route", SPEC, "--method", method) for method in ROUTERS.known if method != "dor"),
-    ("route", "torus:3x3", "--method", "dor"),
+    *(("route", SPEC, "--method", method) for method in ROUTERS.known if method not in CHOOSY),
+    *(("route", "torus:3x3", "--method", method) for method in CHOOSY),
     ("schedule", SPEC),
     ("schedule", SPEC, "--chunks", "1"),
     ("schedule", SPEC, "--method", "list"),

@@ -24,8 +24,8 @@ AMOUNTS = (0.0, 0.0, 0.125, 1.0, 1.0, 2.0, 5.0, 100.0)
 GAP = 1e-6
 """The gap that is asked for by default, which every small problem has to reach."""
 
-LEFT_OUT = ("ilp-disjoint", "ilp-shortest", "fptas", "dor")
-"""Baselines that take seconds on what others do at once, and one for meshes and tori only."""
+LEFT_OUT = ("ilp-disjoint", "ilp-shortest", "fptas", "dor", "updown")
+"""Baselines that take seconds on what others do at once, that need a grid, or that need cables."""
 
 CHOICE = sorted(set(ROUTERS) - set(LEFT_OUT))
 
@@ -130,7 +130,7 @@ def _commands(rng: Random, demand: list[str], verb: str) -> list[list[str]]:
     if verb == "route":
         method = rng.choice(CHOICE)
         first += ["--method", method, *_route_limits(rng, method)]
-        kind = rng.choice(sorted(set(targets_for(Routes)) - {"opensm", "simgrid"}))
+        kind = rng.choice(sorted(set(targets_for(Routes)) - {"opensm", "simgrid", "linux"}))
         lowered = ["lower", out, "--to", f"{kind}:max-routes=4096", "-o", "l", "--json"]
         after += [lowered, ["verify", "l", "--topology", "t.json", *demand, "--json"]]
         return [first, *after]

@@ -131,9 +131,21 @@ def test_updown_climbs_and_then_descends_on_the_shortest_such_way(name: str) -> 
     assert layered.layers == 1
 
 
-def test_updown_wants_cables() -> None:
-    """A directed network has no way back to climb."""
-    with pytest.raises(InputError, match="method updown: some link has no partner"):
+@pytest.mark.parametrize("seed", range(8))
+def test_updown_needs_no_more_than_a_tree_of_links_in_both_directions(seed: int) -> None:
+    """Links without a partner, and partners of another capacity, are links like all others."""
+    rng = np.random.default_rng(seed)
+    tree = [(node, int(rng.integers(node))) for node in range(1, 12)]
+    one_way = {(int(u), int(v)) for u, v in rng.integers(12, size=(20, 2)) if u != v}
+    ends = [*tree, *((v, u) for u, v in tree), *sorted(one_way)]
+    links = [(u, v, float(rng.integers(1, 4))) for u, v in ends]
+    routes = route(Problem.all_to_all(Topology.from_links("tree", 12, links)), "updown")
+    assert assign_layers(routes, "df-sssp").layers == 1
+
+
+def test_updown_wants_links_in_both_directions() -> None:
+    """A directed network has no way back to climb; the first pair without a route is named."""
+    with pytest.raises(InputError, match="no table by which 0 climbs first and then descends"):
         ROUTERS["updown"](case("genkautz:n=16,d=4"), settings())
 
 

@@ -61,12 +61,18 @@ def install(bed: Bed, files: dict[str, bytes], suffix: str = ".sh") -> None:
 
 
 def shown(bed: Bed, node: int) -> list[str]:
-    """Return all that `ip` shows of a node."""
+    """Return all that `ip` shows of a node, but for what devices give themselves, and when."""
     found = []
     for words in SHOWN:
         text = subprocess.check_output(inside(bed, node, "ip", *words.split()), text=True)
-        found.append(text)
+        lines = text.splitlines(keepends=True)
+        found.append("".join(line for line in lines if not {"fe80:", "ff00:"} & kinds_of(line)))
     return found
+
+
+def kinds_of(line: str) -> set[str]:
+    """Return how the addresses of a line begin."""
+    return {word[:5] for word in line.split()}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Routes run with real bytes on real links: what arrives, and what the links say of it."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from alltoall.routes.phases import split_phases
 from alltoall.testbed import namespaces, routed
 from alltoall.testbed.namespaces import Bed
 from alltoall.testbed.plan import Plan
-from alltoall.testbed.routed import RoutedRow, run_routes
+from alltoall.testbed.report import BedRow
+from alltoall.testbed.routed import run_routes
 from alltoall.testbed.shares import Pieces, pieces_of
 from alltoall.testbed.steering import Steered, steer, steered
 
@@ -33,7 +34,7 @@ def routes_of(spec: str, method: str = "sssp") -> Routes:
     return alltoall.route(spec, f"{method}:layering=none")
 
 
-def run(bed: Bed, routes: Routes, size: int = 20_000, **options: Any) -> RoutedRow:
+def run(bed: Bed, routes: Routes, size: int = 20_000, **options: Any) -> BedRow:
     """Run once, with a limit that only a hang reaches."""
     return run_routes(bed, routes, (size,), 1, 0, **{"timeout": 60.0, **options})[0]
 
@@ -47,7 +48,7 @@ def test_both_ways_to_steer() -> None:
             assert [row.bytes for row in rows] == [1, 1000, 60_000]
             assert [row.disagreements for row in rows] == [(), (), ()]
             assert all(row.counters_ok for row in rows)
-            large = rows[-1].to_json()
+            large = asdict(rows[-1])
             assert set(KEYS.split()) <= set(large)
             assert large["bound_throughput"] == pytest.approx(7 * RATE / 4)
             # Nobody beats the bound; how near one comes is not for a test to judge.
@@ -65,7 +66,7 @@ def test_shares_and_baselines() -> None:
         for method in ("dor", "updown"):
             row = run(bed, routes_of("hypercube:3", method))
             assert row.disagreements == ()
-            assert row.fraction is not None
+            assert row.load_fraction is not None
             assert row.load_fraction >= row.fraction
 
 
@@ -162,7 +163,8 @@ def test_what_routes_were_lowered_to(tmp_path: Path) -> None:
     with fabric(routes.problem.topology) as bed:
         row = run(bed, found)
         assert row.disagreements == ()
-        assert row.bound_throughput is row.fraction is None
+        assert row.fraction == row.load_fraction
+        assert row.load_fraction is not None
         assert 0 < row.load_fraction <= 1
 
 

@@ -67,7 +67,13 @@ def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
         orbits = orbits_of(flow.problem.topology, flow.generators)
     # A few numbers may claim many: refuse them before there is work or room for all.
     raise_if(subject, [*_check_values(flow), *_check_entries(flow), *_check_groups(flow, orbits)])
-    load = _mean_load(flow, orbits)
+    amount, links = flow.amount, flow.problem.topology.links
+    if orbits is not None:
+        weight = sources_per_group(flow.problem, flow.source, orbits)
+        amount = amount * np.repeat(weight, np.diff(flow.start))
+    load = np.bincount(flow.link, amount, links).astype(np.float64, copy=False)
+    if orbits is not None:
+        load = orbits.mean(load)
     violations = [
         *_check_capacity(flow, load, tolerance),
         *_check_circulation(flow, tolerance),
@@ -206,16 +212,6 @@ def _check_capacity(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]
         )
 
 
-def _mean_load(flow: Flow, orbits: Orbits | None) -> Floats:
-    """Return the load of each link: under symmetry, the mean over all images."""
-    amount, links = flow.amount, flow.problem.topology.links
-    if orbits is not None:
-        weight = sources_per_group(flow.problem, flow.source, orbits)
-        amount = amount * np.repeat(weight, np.diff(flow.start))
-    load = np.bincount(flow.link, amount, links).astype(np.float64, copy=False)
-    return load if orbits is None else orbits.mean(load)
-
-
 @dataclass(frozen=True)
 class _Offender:
     """The largest error relative to the allowed one, and its place."""
@@ -300,7 +296,6 @@ def _check_circulation(flow: Flow, tolerance: float) -> Iterator[str]:
 
 
 def _group_totals(flow: Flow) -> Floats:
-    """Return the total that each group sends."""
     if flow.destination is not None:
         return flow.rate * pair_demand(flow, flow.destination)
     total = np.zeros(flow.groups)

@@ -61,7 +61,6 @@ def missed_goals(answer: Routes | Schedule, asked: Asked) -> tuple[str, ...]:
 
 
 def _too_many(routes: Routes, most: int, option: str) -> Iterator[str]:
-    """Find pairs that have more routes than an option allows."""
     pair, per_pair = np.unique(_pairs(routes), return_counts=True)
     wrong = np.flatnonzero(per_pair > most)
     if len(wrong):
@@ -91,7 +90,6 @@ def _destination_based(routes: Routes, asked: Asked) -> Iterator[str]:
 
 
 def _route_chunks(routes: Routes, asked: Asked) -> Iterator[str]:
-    """Find weights that are not whole chunks of their shard."""
     demand = routes.problem.demand.of(routes.source, routes.destination)
     units = routes.weight / demand * chunks_of(demand, asked["chunks"])
     wrong = np.flatnonzero(np.abs(units - np.rint(units)) > WHOLE)
@@ -125,7 +123,6 @@ def _paths(routes: Routes, asked: Asked) -> Iterator[str]:
 
 
 def _shared_links(routes: Routes) -> Iterator[str]:
-    """Find a pair with two routes over one link."""
     links = routes.problem.topology.links
     keys = np.sort(_pairs(routes)[routes.path_of_link] * links + routes.link)
     twice = keys[1:][keys[1:] == keys[:-1]]
@@ -136,7 +133,6 @@ def _shared_links(routes: Routes) -> Iterator[str]:
 
 
 def _fewest_hops(routes: Routes) -> Floats:
-    """Return the hops of a shortest path for each route."""
     topology = routes.problem.topology
     ends, ones = topology.terminals, np.ones(topology.links)
     hops = shortest_distances(topology.nodes, topology.tail, topology.head, ones, ends)
@@ -149,7 +145,6 @@ def _steps(schedule: Schedule, asked: Asked) -> Iterator[str]:
 
 
 def _schedule_chunks(schedule: Schedule, asked: Asked) -> Iterator[str]:
-    """Find pairs that are cut into another number of chunks."""
     demand = schedule.problem.demand.table()
     wanted = chunks_of(demand, asked["chunks"])
     yield from _wrong_counts(schedule, schedule.chunk_counts() != wanted, wanted, "--chunks")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from alltoall.check.flow import BLOCK, TOLERANCE, recompute_bound
 from alltoall.check.sums import distinct_values, raise_if, runs
 from alltoall.errors import VerificationError
-from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import counted
 
@@ -43,7 +43,11 @@ def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
         violations += _check_layers(routes, routes.layer_of_link)
     bound, trouble = recompute_bound(routes.problem, routes.certificate.lengths)
     violations += trouble
-    time = float((_load(routes) / routes.problem.topology.capacity).max())
+    load = np.zeros(routes.problem.topology.links)
+    for block in _blocks(routes):
+        weight = routes.weight[block.first : block.last][block.route]
+        load += np.bincount(block.link, weight, len(load))
+    time = float((load / routes.problem.topology.capacity).max())
     if not routes.bound <= bound * (1 + tolerance):
         violations.append(f"claims the bound {routes.bound:.12g}; its lengths prove {bound:.12g}")
     if not time >= bound * (1 - tolerance) and not violations:
@@ -79,7 +83,6 @@ def check_destinations(routes: Routes) -> None:
 
 
 def _distinct(values: Ints) -> Ints:
-    """Return the distinct values, in order."""
     return distinct_values(np.sort(values))
 
 
@@ -103,21 +106,11 @@ class _RouteBlock:
 
 
 def _blocks(routes: Routes) -> Iterator[_RouteBlock]:
-    """Cut the routes into blocks of links."""
     hops = routes.hops
     for run in runs(routes.start, BLOCK):
         link = routes.link[int(routes.start[run.start]) : int(routes.start[run.stop])]
         route = np.repeat(np.arange(run.stop - run.start), hops[run])
         yield _RouteBlock(run.start, run.stop, link, route)
-
-
-def _load(routes: Routes) -> Floats:
-    """Sum the weights over each link."""
-    load = np.zeros(routes.problem.topology.links)
-    for block in _blocks(routes):
-        weight = routes.weight[block.first : block.last][block.route]
-        load += np.bincount(block.link, weight, len(load))
-    return load
 
 
 def _check_hops(routes: Routes) -> Iterator[str]:
@@ -151,14 +144,11 @@ def _faults(routes: Routes, block: _RouteBlock) -> Iterator[tuple[str, Ints]]:
     yield "does not start at its source", np.flatnonzero(starts)
     yield "does not end at its destination", np.flatnonzero(ends)
     yield "is not connected", _distinct(broken)
-    yield "visits a node twice", _revisits(block, head, tail[first], topology.nodes)
-
-
-def _revisits(block: _RouteBlock, head: Ints, begin: Ints, nodes: int) -> Ints:
-    """Return the routes that visit a node more than once, their first node included."""
-    keys = np.concatenate((block.route * nodes + head, np.arange(block.count) * nodes + begin))
+    keys = np.concatenate(
+        (block.route * topology.nodes + head, np.arange(block.count) * topology.nodes + tail[first])
+    )
     keys.sort()
-    return _distinct(keys[1:][keys[1:] == keys[:-1]] // nodes)
+    yield "visits a node twice", _distinct(keys[1:][keys[1:] == keys[:-1]] // topology.nodes)
 
 
 def _check_weights(routes: Routes, tolerance: float) -> Iterator[str]:

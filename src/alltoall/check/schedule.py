@@ -97,7 +97,6 @@ class _Chunks:
 
 
 def _chunks(schedule: Schedule) -> _Chunks:
-    """Return the chunks of all pairs with a demand."""
     matrix, terminals = schedule.problem.demand.matrix, schedule.problem.demand.terminals
     pair = np.flatnonzero(~np.eye(terminals, dtype=np.bool_) if matrix is None else matrix)
     return _Chunks(schedule, pair, starts_of(schedule.chunks.of(*np.divmod(pair, terminals))))
@@ -106,7 +105,9 @@ def _chunks(schedule: Schedule) -> _Chunks:
 def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
     """Check every chunk; count the wrong sends and chunks, and name the first."""
     number = chunks.of_sends()
-    sends, most = np.bincount(number), _longest(schedule)
+    # Every step ends at a terminal that is new to the chunk, and passes a switch at most once.
+    terminals, nodes = len(schedule.problem.topology.terminals), schedule.problem.topology.nodes
+    sends, most = np.bincount(number), (terminals - 1) * (nodes - terminals + 1)
     if sends.max() > most:
         often = int(sends.argmax())
         yield f"{chunks.name(often)} is sent {sends[often]} times; a path has at most {most} links"
@@ -116,7 +117,8 @@ def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
     for moves in _blocks(chunks, number):
         for words, find in FAULTS.items():
             found[words].add(moves.send[find(moves)])
-        found[LOST].add(moves.first + _find_undelivered(moves))
+        held = moves.held_since(np.arange(moves.chunks), moves.end)
+        found[LOST].add(moves.first + np.flatnonzero(held == schedule.steps))
     for words, wrong in found.items():
         if not wrong.count:
             continue
@@ -129,15 +131,6 @@ def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
             f"{wrong.count} {words}; the first: step {schedule.step[first]} sends "
             f"{chunks.name(int(number[first]))} over {link}"
         )
-
-
-def _longest(schedule: Schedule) -> int:
-    """Return the most sends of a chunk on a simple path; more would be a block of their own.
-
-    Every step ends at a terminal that is new to the chunk, and passes a switch at most once.
-    """
-    terminals, nodes = len(schedule.problem.topology.terminals), schedule.problem.topology.nodes
-    return (terminals - 1) * (nodes - terminals + 1)
 
 
 @dataclass
@@ -243,11 +236,6 @@ def _find_absent(moves: _ChunkMoves) -> Ints:
         fine[more] = True
 
 
-def _find_undelivered(moves: _ChunkMoves) -> Ints:
-    every = np.arange(moves.chunks)
-    return np.flatnonzero(moves.held_since(every, moves.end) == moves.schedule.steps)
-
-
 def _places(moves: _ChunkMoves, node: Ints) -> Ints:
     """Return a number for where each chunk is at a node: a terminal, or a switch in a step."""
     row = np.where(moves.stores[node], moves.chunk, moves.chunks + moves.moment)
@@ -263,7 +251,6 @@ def _find_returning(moves: _ChunkMoves) -> Ints:
 
 
 def _find_leaving(moves: _ChunkMoves) -> Ints:
-    """Return the sends from a destination."""
     return np.flatnonzero(moves.tail == moves.end[moves.chunk])
 
 

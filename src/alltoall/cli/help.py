@@ -2,7 +2,7 @@
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from alltoall.cli.parser import command_for
@@ -17,13 +17,6 @@ USUAL = 10
 """Options of a short help, if a verb does not say which."""
 
 HELP_WORDS = ("-h", "--help", "--help-all")
-
-NETWORK = (
-    *("directed", "parallel", "undirected", "format", "capacity_attribute"),
-    *("remove_links", "remove_nodes", "drop_links", "drop_nodes", "seed"),
-    *("set_capacities", "scale_capacity", "host_bandwidth"),
-)
-"""Options that change the network."""
 
 TABLES: dict[str, tuple[str, Mapping[str, Method], Mapping[str, Key]]] = {
     "solve": ("Methods", SOLVE, SEARCH),
@@ -63,7 +56,7 @@ def help_of(name: str, part: str | None = None, whole: bool = False) -> str:
         lines += ["", *(line for part in rest.split("\n\n") for line in (*_filled(part), ""))][:-1]
     lines += _examples(name, part)
     chosen = options if whole else _chosen(VERBS[name].short, options)
-    for heading, group in _groups(chosen):
+    for heading, group in _groups(chosen).items():
         lines += ["", f"{heading}:", *(line for each in group for line in _option(each))]
     if VERBS[name].parts and part is None:
         lines += ["", "Parts:"]
@@ -105,15 +98,12 @@ def _chosen(short: Sequence[str], options: list[Any]) -> list[Any]:
     return [by_name[name] for name in short]
 
 
-def _groups(options: list[Any]) -> Iterator[tuple[str, list[Any]]]:
-    network = [each for each in options if each.name in NETWORK]
-    if [each.name for each in network] == ["seed"]:  # Of a search, or of numbers.
-        network = []
-    own = [each for each in options if each not in network]
-    if own:
-        yield "Options", own
-    if network:
-        yield "Changes to the network", network
+def _groups(options: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the options under each heading."""
+    groups: dict[str, list[Any]] = {}
+    for each in options:
+        groups.setdefault(each.rich_help_panel or "Options", []).append(each)
+    return dict(sorted(groups.items(), key=lambda group: group[0] != "Options"))
 
 
 def _option(option: Any) -> list[str]:
@@ -133,7 +123,7 @@ def _about(option: Any) -> str:
     """Return the help of an option, with its default where that says something."""
     text = (option.help or "").rstrip(".")
     plain = option.default if isinstance(option.default, int | float | str) else None
-    if plain in (None, "", False, True, 0) or "default" in text or option.is_flag:
+    if plain in (None, "", 0, "0") or "default" in text or option.is_flag:
         return text
     return f"{text} (default: {plain:g})" if not isinstance(plain, str) else f"{text} ({plain})"
 

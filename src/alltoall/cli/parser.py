@@ -9,7 +9,11 @@ import typer
 
 from alltoall.cli.verbs import ABOUT, VERBS
 from alltoall.errors import UsageError
+from alltoall.grammar import GROUPS
 from alltoall.registry import load
+
+SHORTHANDS = {f"--{name}": ("--group", name) for name in GROUPS}
+"""Options that stand for a value of another."""
 
 WrongWords: type[Exception] = typer.BadParameter.__mro__[2]
 """What the parser raises; typer exports no name for the base of its errors."""
@@ -55,11 +59,12 @@ def command_for(name: str, part: str | None = None) -> Any:
 
 
 def call(words: Sequence[str]) -> int:
-    """Call the verb that words begin with; return its exit code."""
+    """VerbCall the verb that words begin with; return its exit code."""
     with _without_matplotlib():
         app = parser_of([words[0]] if words and words[0] in VERBS else list(VERBS))
+    words = [part for word in words for part in SHORTHANDS.get(word, (word,))]
     try:
-        code = app(list(words), prog_name="alltoall", standalone_mode=False, obj=tuple(words))
+        code = app(words, prog_name="alltoall", standalone_mode=False, obj=tuple(words))
     except SystemExit as end:  # How completion ends, and printers of help leave a closed pipe.
         if end.code in (None, 0):
             return 0

@@ -46,7 +46,7 @@ VERBS: dict[str, Verb] = {
             "alltoall topology torus:4x4 -o torus.graphml --draw torus.svg",
         ),
         (
-            *("output", "to", "draw", "as_json", "directed", "parallel"),
+            *("output", "to", "draw", "json", "directed", "parallel"),
             *("remove_links", "drop_links", "host_bandwidth"),
         ),
         takes_spec=True,
@@ -58,7 +58,7 @@ VERBS: dict[str, Verb] = {
         ("alltoall solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25G",),
         (
             *("method", "demand", "groups", "link_bandwidth", "bytes"),
-            *("gap", "time_limit", "output", "as_json", "host_bandwidth"),
+            *("gap", "time_limit", "output", "json", "host_bandwidth"),
         ),
         takes_spec=True,
     ),
@@ -69,7 +69,7 @@ VERBS: dict[str, Verb] = {
         ("alltoall compare torus:4x4 genkautz:n=16,d=4 --link-bandwidth 100G",),
         (
             *("methods", "over", "demand", "groups", "link_bandwidth"),
-            *("gap", "time_limit", "threads", "output", "as_json"),
+            *("gap", "time_limit", "threads", "output", "json"),
         ),
     ),
     "design": Verb(
@@ -85,7 +85,7 @@ VERBS: dict[str, Verb] = {
         ("alltoall route genkautz:n=32,d=4 --method single --output routes.json",),
         (
             *("method", "demand", "groups", "link_bandwidth", "max_routes", "max_layers"),
-            *("from_", "time_limit", "output", "as_json"),
+            *("from_", "time_limit", "output", "json"),
         ),
         takes_spec=True,
     ),
@@ -96,7 +96,7 @@ VERBS: dict[str, Verb] = {
         ("alltoall schedule torus:3x3 --host-bandwidth 2 --output torus.json",),
         (
             *("method", "demand", "groups", "link_bandwidth", "steps", "chunks"),
-            *("from_", "time_limit", "output", "as_json"),
+            *("from_", "time_limit", "output", "json"),
         ),
         takes_spec=True,
     ),

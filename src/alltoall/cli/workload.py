@@ -1,15 +1,8 @@
 """`alltoall workload`: programs that an all-to-all decides, and that check their own answer."""
 
-from typing import Annotated
-
-import typer
-
-from alltoall.cli.options import AsJson, time_option
-from alltoall.cli.progress import progress
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
-from alltoall.workloads.launch import RUNTIMES
 from alltoall.workloads.public import fft3d, moe
-from alltoall.workloads.ranks import Turns
 from alltoall.workloads.reports import FftReport, MoeReport, MoeRow
 
 NOT_EMULATED = "ranks share this machine, and no link is emulated: this times software"
@@ -22,38 +15,6 @@ FFT_HEADER = ("way", "2D FFT + pack", "all-to-all", "unpack + 1D FFT", "total", 
 MOE_HEADER = ("way", "dispatch", "experts", "combine", "total", "predicted", "solved in")
 """The columns of the tables."""
 
-ScheduleFile = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Saved schedule or messages, or a SPEC to schedule.",
-    ),
-]
-RanksAsked = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Number of ranks; needed without --schedule."),
-]
-MpiAsked = Annotated[
-    str | None, typer.Option(metavar="MPI", help="mpich, openmpi, or path of an mpiexec.")
-]
-Iterations = Annotated[int, typer.Option(metavar="K", help="Timed iterations.")]
-Warmup = Annotated[int, typer.Option(metavar="W", help="Untimed iterations first.")]
-Rate = Annotated[
-    str | None,
-    typer.Option(
-        metavar="RATE",
-        help="Emulate links, a capacity-1 link of this bandwidth.",
-    ),
-]
-OnFabric = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Run on the testbed that `testbed up` made.")
-]
-RoutesFiles = Annotated[
-    list[str] | None,
-    typer.Option(metavar="FILE", help="Also time these routes on the testbed; repeatable."),
-]
-Timeout = Annotated[float, time_option("End all ranks after this time.")]
-
 
 def workload_verb() -> None:
     """Benchmark a real workload: schedule against library.
@@ -62,111 +23,12 @@ def workload_verb() -> None:
     """
 
 
-def fft3d_verb(
-    grid: Annotated[
-        str,
-        typer.Option(
-            metavar="SIDE|AxBxC",
-            help="Grid points of each side: 64, or 64x48x32.",
-            show_default=False,
-        ),
-    ],
-    schedule: ScheduleFile = None,
-    ranks: RanksAsked = None,
-    mpi: MpiAsked = None,
-    iterations: Iterations = Turns.iterations,
-    warmup: Warmup = Turns.warmup,
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the grid's numbers.")] = 0,
-    timeout: Timeout = 600.0,
-    rate: Rate = None,
-    fabric: OnFabric = None,
-    routes: RoutesFiles = None,
-    as_json: AsJson = False,
-) -> None:
-    """Time a distributed 3D FFT over MPI ranks.
-
-    Each rank has a slab of planes. 2D FFT and packing, all-to-all, and 1D FFT are timed separately:
-    medians of the slowest rank. Results up to 2 million points are compared with numpy's fftn,
-    larger ones by random sums over all points.
-
-    Example: alltoall workload fft3d --grid 216 --schedule torus.schedule.json
-    """
-    with progress() as report:
-        found = fft3d(
-            grid,
-            schedule=schedule,
-            ranks=ranks,
-            mpi=mpi,
-            iterations=iterations,
-            warmup=warmup,
-            seed=seed,
-            timeout=timeout,
-            rate=rate,
-            fabric=fabric,
-            routes=routes,
-            progress=report,
-        )
-    show({"workload": "fft3d", **found.to_json()}, as_json, {"": fft_table(found)})
+def _tell_fft(found: FftReport, call: VerbCall) -> None:
+    show({"workload": "fft3d", **found.to_json()}, call.json, {"": fft_table(found)})
 
 
-def moe_verb(
-    tokens: Annotated[int, typer.Option(metavar="T", help="Tokens per rank.")] = 1024,
-    hidden: Annotated[
-        int, typer.Option(metavar="H", help="Hidden size: 4-byte numbers per token.")
-    ] = 256,
-    experts_per_rank: Annotated[int, typer.Option(metavar="E", help="Experts per rank.")] = 2,
-    top_k: Annotated[int, typer.Option(metavar="K", help="Experts per token.")] = 2,
-    skew: Annotated[
-        float,
-        typer.Option(metavar="SIGMA", help="Lognormal skew of the experts' popularity; 0: even."),
-    ] = 1.0,
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of tokens, router and experts.")] = 0,
-    on: Annotated[str, typer.Option(help=f"{' or '.join(RUNTIMES)}.")] = "mpi",
-    schedule: ScheduleFile = None,
-    resolve: Annotated[
-        bool,
-        typer.Option("--resolve", help="Also time schedules for the actual counts."),
-    ] = False,
-    ranks: RanksAsked = None,
-    mpi: MpiAsked = None,
-    iterations: Iterations = Turns.iterations,
-    warmup: Warmup = Turns.warmup,
-    timeout: Timeout = 600.0,
-    rate: Rate = None,
-    fabric: OnFabric = None,
-    routes: RoutesFiles = None,
-    as_json: AsJson = False,
-) -> None:
-    """Time a mixture-of-experts layer: dispatch, experts, combine.
-
-    A seeded router of a given skew decides how much ranks send each other. The library's own uneven
-    all-to-all is timed against the schedule as a template, and with --resolve against schedules for
-    the actual counts. Every rank compares its result, to the bit, with one computed alone.
-
-    Example: alltoall workload moe --tokens 4096 --skew 0.8 --schedule hypercube:3 --resolve
-    """
-    with progress() as report:
-        found = moe(
-            tokens,
-            hidden=hidden,
-            experts_per_rank=experts_per_rank,
-            top_k=top_k,
-            skew=skew,
-            seed=seed,
-            on=on,
-            schedule=schedule,
-            resolve=resolve,
-            ranks=ranks,
-            mpi=mpi,
-            iterations=iterations,
-            warmup=warmup,
-            timeout=timeout,
-            rate=rate,
-            fabric=fabric,
-            routes=routes,
-            progress=report,
-        )
-    show({"workload": "moe", **found.to_json()}, as_json, {"": moe_table(found)})
+def _tell_moe(found: MoeReport, call: VerbCall) -> None:
+    show({"workload": "moe", **found.to_json()}, call.json, {"": moe_table(found)})
 
 
 def fft_table(report: FftReport) -> list[str]:
@@ -228,3 +90,7 @@ def _predicted(row: MoeRow) -> str:
 
 def _in_ms(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms"
+
+
+fft3d_verb = verb_of(fft3d, _tell_fft, "json")
+moe_verb = verb_of(moe, _tell_moe, "json")

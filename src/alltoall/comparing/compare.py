@@ -38,14 +38,16 @@ from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.text import read_text, write_text
 from alltoall.ir.problem import Problem
+from alltoall.ir.quantities import parse_size
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import ProgressMessage, kind_in_words
 from alltoall.loading import load
 from alltoall.lp.settings import never, silent
 from alltoall.reports.runs import Run, is_run, run_of
-from alltoall.settings import SolveSettings, cores, now
+from alltoall.settings import SolveSettings, now, search_settings
 from alltoall.topologies.families import FAMILIES, names_file, unknown_family
-from alltoall.topologies.given import Answer, Given, GivenDemand, GivenGroups, problem_of
+from alltoall.topologies.given import Answer, Given, GivenDemand, problem_of
+from alltoall.topologies.groups import GivenGroups
 
 COMPARE_GAP = 1e-3
 """The certified gap of all that is computed: no decision depends on less."""
@@ -65,8 +67,8 @@ MOST_VALUES = 10_000
 KEY = re.compile(r"\{([A-Za-z_]\w*)\}")
 """What stands for a value of `over` in a SPEC or a method."""
 
-Over: TypeAlias = Mapping[str, Any] | None
-"""Values by key: a list, a range, or a text such as `"16,32"` or `"1..5"`."""
+Over: TypeAlias = Mapping[str, Any] | Sequence[str] | None
+"""Values by key: a list, a range, or a text such as `"16,32"` or `"1..5"`; or texts `"n=16,32"`."""
 
 
 def compare(
@@ -77,40 +79,22 @@ def compare(
     demand: GivenDemand = None,
     groups: GivenGroups = None,
     link_bandwidth: Rate | None = None,
-    bytes: int | None = None,
+    bytes: str | int | None = None,
     gap: float = COMPARE_GAP,
-    time_limit: float | None = None,
+    time_limit: str | float | None = None,
     threads: int | None = None,
     cluster: str | None = None,
     output: str | PathLike[str] | None = None,
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
 ) -> Comparison:
-    """Return networks, methods, saved answers and measured runs side by side, best first.
+    """Compare networks, methods, saved answers and measured runs, best first.
 
-    One network is compared by shortest paths, ECMP, one route per pair and ours; several are each
-    compared by ours and shortest paths. A point that fails is a row with its reason. Ctrl-C ends
-    the comparison with the rows that are done.
-
-    Args:
-        given: one or several of: a SPEC, a file, a networkx graph, a `Topology`, a `Problem`, an
-            answer, a file of one, or what `alltoall run --json` printed. A SPEC may have `{key}` in
-            it, for each value of `over`.
-        methods: methods of `solve`, `route` and `schedule`, and these three words.
-        over: values by key, such as `{"n": [16, 32], "seed": "1..5"}`; rows that differ by their
-            seed only share a line of the table, with median and range.
-        demand: as for `solve`; uniform if left out.
-        groups: all-to-all only within groups of terminals; in the place of a demand.
-        link_bandwidth: what a link of capacity 1 carries, if the networks do not say.
-        bytes: the size of a shard: adds seconds, and chooses the size of a measured run.
-        gap: the certified gap of what is computed.
-        time_limit: seconds for each point.
-        threads: processes at most; as many as there are cores if left out.
-        cluster: the address of a Dask scheduler, which you trust, for the points.
-        output: a file of the comparison. Rows of a JSON file are saved as they come, and a second
-            call goes on from them.
-        progress: called with a line now and then.
-        stop: asked now and then; once it says so, the rows that are done are returned.
+    One network is compared by shortest paths, ECMP, one route per pair and ours; several are
+    compared by ours and shortest paths. Each row has its share of the proven maximum. A point that
+    fails is a row with its reason. Rows that differ only by `seed` share a line of the table, with
+    median and range. Ctrl-C ends with the finished rows; a second call with the same JSON file as
+    output continues from them.
 
     >>> import alltoall
     >>> found = alltoall.compare("torus:3x3", ["sssp", "extp"])
@@ -118,26 +102,22 @@ def compare(
     [('extp', 3.0, 1.0), ('sssp', 4.0, 0.75)]
 
     """
-    settings = SolveSettings(
-        gap=gap,
-        time_limit=time_limit,
-        workers=cores() if threads is None else threads,
-        cluster=cluster,
-        report=progress,
-        stopped=stop,
-    )
+    words = {"cluster": cluster}
+    settings = search_settings(words, gap, time_limit, threads, progress, stop)
+    size = None if bytes is None else parse_size(bytes)
     where = None if output is None else Path(output)
     if where is not None:
         writer_of(where)
     points, runs = _points(given, methods, values_of(over), demand, groups)
-    asked = _Comparing(points, runs, link_bandwidth, bytes, settings, where)
+    asked = _Comparing(points, runs, link_bandwidth, size, settings, where)
     return asked.run()
 
 
 def values_of(over: Over) -> dict[str, tuple[Any, ...]]:
     """Return the values of each key, whole numbers where they are some."""
     found: dict[str, tuple[Any, ...]] = {}
-    for key, values in (over or {}).items():
+    given = over if isinstance(over, Mapping) else dict(map(_key_and_values, over or ()))
+    for key, values in given.items():
         if not KEY.fullmatch(f"{{{key}}}") or key in COLUMNS.values():
             raise UsageError(f"over {key!r}; expected another name, such as n or seed")
         texts = values.split(",") if isinstance(values, str) else values
@@ -148,6 +128,13 @@ def values_of(over: Over) -> dict[str, tuple[Any, ...]]:
             count = len(found[key])
             raise UsageError(f"over {key}: {count:,} values; expected 1 to {MOST_VALUES:,}")
     return found
+
+
+def _key_and_values(text: str) -> tuple[str, str]:
+    key, equals, values = text.partition("=")
+    if not equals:
+        raise UsageError(f"--over {text}; expected KEY=VALUES, such as n=16,32 or seed=1..5")
+    return key.strip(), values
 
 
 def _each_value(key: str, value: Any) -> Sequence[Any]:

@@ -29,7 +29,7 @@ from alltoall.routes.layers.assign import layers_after
 from alltoall.routes.renew import count_moved, renew_routes
 from alltoall.schedules.by_list import routes_of
 from alltoall.schedules.methods import find_schedule
-from alltoall.settings import ScheduleSettings, SolveSettings
+from alltoall.settings import ScheduleSettings, SolveSettings, search_settings
 from alltoall.topologies.failures import Failure, failures_of
 
 INDEX = "index.json"
@@ -89,24 +89,15 @@ def failures(
     only: str | Sequence[str] | None = None,
     output: str | PathLike[str] | None = None,
     gap: float = FAILURES_GAP,
-    time_limit: float | None = None,
+    time_limit: str | float | None = None,
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
 ) -> FailureReport:
-    """Return what each failure costs routes or a schedule, worst first.
+    """Show what each failure costs, worst first, and prepare for it.
 
-    Args:
-        file: routes or a schedule, or the path of one.
-        links: so many links (cables, where links come in pairs) fail together; 1 if neither this
-            nor `nodes` is given.
-        nodes: so many nodes fail together.
-        only: these failures in place of all: `"a-b"` is a link, `"a"` a node, `"a-b+c"` both at
-            once, by names or numbers; several as a list or with commas between them.
-        output: a folder for the routes or the schedule after each failure, and `index.json`.
-        gap: rerouting ends so near the proven bound.
-        time_limit: seconds after which the failures found so far are returned.
-        progress: called with a line now and then.
-        stop: asked now and then; once it says so, the time limit is over.
+    For every link or node: the share of the traffic that is lost without rerouting, the time after
+    rerouting, and the proven bound. The saved answers can be verified, lowered and run. Failures
+    are named by nodes: `a-b` is a link, `a` a node, `a-b+c` both at once.
 
     >>> import alltoall
     >>> found = alltoall.failures(alltoall.route("ring:4"), only="0-1")
@@ -115,7 +106,7 @@ def failures(
 
     """
     healthy = file if isinstance(file, Answer) else _read(Path(file))
-    settings = SolveSettings(gap=gap, time_limit=time_limit, report=progress, stopped=stop).begin()
+    settings = search_settings({}, gap, time_limit, None, progress, stop).begin()
     if only is not None and (links is not None or nodes is not None):
         raise UsageError("--only with --links or --nodes; leave one of them out")
     named = only.split(",") if isinstance(only, str) else tuple(only or ())

@@ -41,7 +41,7 @@ def measure(point: Point, asked: Asked) -> Measured:
     found = alltoall.simulate(
         routes,
         link_bandwidth=LINK_RATE,
-        sizes=shard_sizes(asked),
+        bytes=shard_sizes(asked),
         latency=LATENCY,
         weights="share",
     )

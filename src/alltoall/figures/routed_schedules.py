@@ -63,7 +63,7 @@ def measure(point: Point, asked: Asked) -> Measured:
     found = alltoall.simulate(
         routes,
         link_bandwidth=LINK_RATE,
-        sizes=shard_sizes(asked),
+        bytes=shard_sizes(asked),
         latency=LATENCY,
         weights="equal" if way.endswith(UNPACED) else "share",
     )

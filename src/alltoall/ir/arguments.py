@@ -203,8 +203,6 @@ def _items(value: Any) -> list[Any]:
 
 
 def _table(key: Kind, item: Kind) -> Kind:
-    """Return the kind of a mapping."""
-
     def read(value: Any) -> dict[Any, Any]:
         if not isinstance(value, Mapping):
             return _refuse()
@@ -214,8 +212,6 @@ def _table(key: Kind, item: Kind) -> Kind:
 
 
 def _array(dtype: Any) -> Kind:
-    """Return the kind of an array of whole or of real numbers."""
-
     def read(value: Any) -> Any:
         try:
             return frozen(value, dtype)

@@ -46,7 +46,6 @@ def require_indices(values: Ints | None, limit: int, words: str) -> None:
 
 
 def _convert(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
-    """Return an array of the same numbers in another type."""
     whole = np.issubdtype(dtype, np.integer)
     words = "whole numbers" if whole else "numbers"
     try:

@@ -361,7 +361,6 @@ def _on_circle(topology: Topology) -> Layout:
 
 
 def _graph(topology: Topology) -> igraph.Graph:
-    """Return the undirected graph of the links."""
     pairs = np.unique(np.sort(np.c_[topology.tail, topology.head], axis=1), axis=0)
     return igraph.Graph(n=topology.nodes, edges=pairs.tolist())
 

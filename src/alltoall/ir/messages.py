@@ -199,7 +199,13 @@ def _problems(part: RankMessages) -> Iterator[str]:
     if np.any(part.peer == part.rank) or np.any(np.diff(order) < 1):
         yield "messages are not with other ranks, or not by step, receives before sends, and peer"
     yield from _range_problems(part)
-    yield from _wait_problems(part)
+    counts = np.diff(part.waits_first)
+    if part.waits_first[0] != 0 or part.waits_first[-1] != len(part.waits) or np.any(counts < 0):
+        yield f"messages do not share out {len(part.waits)} waits"
+    elif _outside(part.waits, 0, max(part.messages, 1)):
+        yield "a message waits for one that does not exist"
+    elif np.any(part.step[part.waits] >= np.repeat(part.step, counts)):
+        yield "a message waits for one that is not of an earlier step"
 
 
 def _outside(values: Ints, least: int, limit: int) -> bool:
@@ -237,13 +243,3 @@ def _range_problems(part: RankMessages) -> Iterator[str]:
         beyond = used & here & (slot > part.scratch - part.count)
         if np.any((slot < 0) | (slot > 0) & ~used | beyond):
             yield f"a range is outside of the scratch buffer of {part.scratch} slots"
-
-
-def _wait_problems(part: RankMessages) -> Iterator[str]:
-    counts = np.diff(part.waits_first)
-    if part.waits_first[0] != 0 or part.waits_first[-1] != len(part.waits) or np.any(counts < 0):
-        yield f"messages do not share out {len(part.waits)} waits"
-    elif _outside(part.waits, 0, max(part.messages, 1)):
-        yield "a message waits for one that does not exist"
-    elif np.any(part.step[part.waits] >= np.repeat(part.step, counts)):
-        yield "a message waits for one that is not of an earlier step"

@@ -153,7 +153,6 @@ def _file_form(name: str) -> Any:
 
 
 def _value_of(noun: Noun) -> tuple[str, ...]:
-    """Return the fields that are the value of a noun."""
     return tuple(each.name for each in fields(noun) if each.compare)
 
 

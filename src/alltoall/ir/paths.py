@@ -31,7 +31,20 @@ class Paths(Noun):
 
     def __post_init__(self) -> None:
         freeze(self, np.int64, "source", "destination", "start", "link")
-        _check_shape(self)
+        count, start = len(self.source), self.start
+        sound = (
+            self.source.shape == self.destination.shape == (count,)
+            and start.shape == (count + 1,)
+            and int(start[0]) == 0
+            and bool(np.all(np.diff(start) > 0))
+            and self.link.shape == (int(start[-1]),)
+        )
+        if not sound:
+            raise InputError(
+                f"the arrays of the {type(self).__name__.lower()} do not fit together; expected a "
+                "source, a destination and at least one link each, and one start more than there "
+                "are"
+            )
 
     @classmethod
     def from_table(
@@ -119,20 +132,3 @@ class Paths(Noun):
 
     def _facts(self) -> dict[str, str]:
         return {"hops": f"{len(self.link):,}"}
-
-
-def _check_shape(paths: Paths) -> None:
-    """Refuse arrays that are not paths."""
-    count, start = len(paths.source), paths.start
-    sound = (
-        paths.source.shape == paths.destination.shape == (count,)
-        and start.shape == (count + 1,)
-        and int(start[0]) == 0
-        and bool(np.all(np.diff(start) > 0))
-        and paths.link.shape == (int(start[-1]),)
-    )
-    if not sound:
-        raise InputError(
-            f"the arrays of the {type(paths).__name__.lower()} do not fit together; expected a "
-            "source, a destination and at least one link each, and one start more than there are"
-        )

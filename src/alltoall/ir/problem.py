@@ -36,8 +36,23 @@ class Problem(Noun):
                 f"demand between {self.demand.terminals} terminals on a topology with {terminals}; "
                 "expected one row and column per terminal"
             )
-        _require_connected(self.topology, self.demand)
-        _require_range(self.topology)
+        pairs = _cut_off_pairs(self.topology, self.demand)
+        if len(pairs):
+            what = "terminal" if self.demand.uniform else "pair"
+            source, destination = (self.topology.node_name(int(node)) for node in pairs[0])
+            raise TopologyError(
+                f"{self.topology.name} is disconnected: terminal {source} cannot reach terminal "
+                f"{destination} ({counted(len(pairs), f'such {what}')}); add links, or leave out a "
+                "terminal or what it sends to the other"
+            )
+        # Raise unless times, which are demands over capacities, are numbers.
+        least, most = float(self.topology.capacity.min()), float(self.topology.capacity.max())
+        if not SMALLEST <= least <= most <= LARGEST:
+            raise TopologyError(
+                f"{self.topology.name}: capacities from {least:g} to {most:g}; expected "
+                f"{SMALLEST:g} to {LARGEST:g}, so that no time overflows. Use another unit "
+                "(--scale-capacity)"
+            )
 
     @classmethod
     def all_to_all(cls, topology: Topology) -> "Problem":
@@ -73,29 +88,6 @@ class Problem(Noun):
 
 
 NONE: Ints = np.zeros(0, dtype=np.int64)
-
-
-def _require_range(topology: Topology) -> None:
-    """Raise unless times, which are demands over capacities, are numbers."""
-    least, most = float(topology.capacity.min()), float(topology.capacity.max())
-    if not SMALLEST <= least <= most <= LARGEST:
-        raise TopologyError(
-            f"{topology.name}: capacities from {least:g} to {most:g}; expected {SMALLEST:g} to "
-            f"{LARGEST:g}, so that no time overflows. Use another unit (--scale-capacity)"
-        )
-
-
-def _require_connected(topology: Topology, demand: Demand) -> None:
-    """Raise, naming a pair, unless every pair with a demand has a path."""
-    pairs = _cut_off_pairs(topology, demand)
-    if len(pairs):
-        what = "terminal" if demand.uniform else "pair"
-        source, destination = (topology.node_name(int(node)) for node in pairs[0])
-        raise TopologyError(
-            f"{topology.name} is disconnected: terminal {source} cannot reach terminal "
-            f"{destination} ({counted(len(pairs), f'such {what}')}); add links, or leave out a "
-            "terminal or what it sends to the other"
-        )
 
 
 def _cut_off_pairs(topology: Topology, demand: Demand) -> Ints:

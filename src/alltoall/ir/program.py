@@ -145,7 +145,18 @@ class Executable(Noun):
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", escaped(self.name))
         check_rank_count(self.KIND, len(self.ranks))
-        self._check_buffers()
+        # Refuse more chunks than can be executed, and buffers that do not fit the shards.
+        chunks = self.chunks
+        if chunks.ranks != len(self.ranks):
+            raise InputError(f"chunks of {chunks.ranks} ranks in a program of {len(self.ranks)}")
+        check_space(chunks.stored, [rank.scratch for rank in self.ranks])
+        sizes = zip(chunks.inputs().tolist(), chunks.outputs().tolist(), strict=True)
+        for rank, (own, (sent, received)) in enumerate(zip(self.ranks, sizes, strict=True)):
+            if own.input != sent or own.output != received:
+                raise InputError(
+                    f"rank {rank} has {own.input} input and {own.output} output chunks; expected "
+                    f"{sent} and {received}, the sums over its shards"
+                )
         for rank, own in enumerate(self.ranks):
             self._check_ends(rank, own)
             for block, instructions in enumerate(own.code):
@@ -159,20 +170,6 @@ class Executable(Noun):
     def _problems(self, own: Any, block: int, instruction: Any) -> Iterator[str]:
         """Yield what is wrong with an instruction of a thread block."""
         raise NotImplementedError
-
-    def _check_buffers(self) -> None:
-        """Refuse more chunks than can be executed, and buffers that do not fit the shards."""
-        chunks = self.chunks
-        if chunks.ranks != len(self.ranks):
-            raise InputError(f"chunks of {chunks.ranks} ranks in a program of {len(self.ranks)}")
-        check_space(chunks.stored, [rank.scratch for rank in self.ranks])
-        sizes = zip(chunks.inputs().tolist(), chunks.outputs().tolist(), strict=True)
-        for rank, (own, (sent, received)) in enumerate(zip(self.ranks, sizes, strict=True)):
-            if own.input != sent or own.output != received:
-                raise InputError(
-                    f"rank {rank} has {own.input} input and {own.output} output chunks; expected "
-                    f"{sent} and {received}, the sums over its shards"
-                )
 
     @property
     def instructions(self) -> int:

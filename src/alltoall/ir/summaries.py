@@ -5,10 +5,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from alltoall.errors import UsageError
 from alltoall.ir.answer import GIGA, Answer
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
+from alltoall.ir.quantities import parse_size
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
@@ -31,9 +33,13 @@ def summary_of(answer: Answer) -> Summary:
     """Return what an answer says, as plain values."""
     topology = answer.problem.topology
     found = {**answer.learnt, **sizes_of(topology)}
+    size, latency = found.pop("bytes", None), found.pop("step_latency", 0.0)
     found["notes"] = [*answer.notes, *direct_notes(answer)]
     found |= {"time": answer.time, "bound": answer.bound, "gap": answer.gap}
     found |= {**answer.bottleneck().words(), "method": answer.method, **_own(answer)}
+    if topology.bytes_per_second is not None:
+        fabric = Fabric(topology, topology.bytes_per_second)
+        found |= physical(answer, fabric, size, latency)
     return in_order(found)
 
 
@@ -55,7 +61,6 @@ def in_order(found: Mapping[str, Any]) -> Summary:
 
 
 def _own(answer: Answer) -> Summary:
-    """Return what only one kind of answer has."""
     if isinstance(answer, Flow):
         return {"flow": answer.rate, "status": answer.status.value}
     if isinstance(answer, Routes):
@@ -97,6 +102,19 @@ def physical(
     return found
 
 
+def shard_size(problem: Problem, given: str | int | None) -> Summary:
+    """Return the size of a shard as what an answer learnt; raise if links have no rate."""
+    if given is None:
+        return {}
+    size = parse_size(given)
+    if problem.topology.bytes_per_second is None:
+        raise UsageError(
+            "--bytes without --link-bandwidth; add what a link of capacity 1 carries, such as "
+            "100G, or give capacities their units in an edge list"
+        )
+    return {"bytes": size}
+
+
 OPTIMAL_NOTE = (
     "direct sends are already optimal here: each shard straight to its destination takes the "
     "proven minimum"
@@ -113,20 +131,15 @@ def direct_time(problem: Problem) -> float | None:
     """Return the time of direct sends, None where a pair has more than one way to send directly."""
     topology = problem.topology
     if len(topology.terminals) == topology.nodes:
-        return _time_over_own_links(problem)
+        demand = problem.demand
+        if demand.uniform and topology.links < demand.total:
+            return None
+        source, destination = demand.pairs()
+        capacity = np.zeros((topology.nodes, topology.nodes))
+        np.add.at(capacity, (topology.tail, topology.head), topology.capacity)
+        own = capacity[source, destination]
+        return float((demand.of(source, destination) / own).max()) if own.all() else None
     return _time_through_switch(problem) if _is_star(topology) else None
-
-
-def _time_over_own_links(problem: Problem) -> float | None:
-    """Return the time of sending over the links of each pair, None if a pair has none."""
-    topology, demand = problem.topology, problem.demand
-    if demand.uniform and topology.links < demand.total:
-        return None
-    source, destination = demand.pairs()
-    capacity = np.zeros((topology.nodes, topology.nodes))
-    np.add.at(capacity, (topology.tail, topology.head), topology.capacity)
-    own = capacity[source, destination]
-    return float((demand.of(source, destination) / own).max()) if own.all() else None
 
 
 def _is_star(topology: Topology) -> bool:

@@ -197,7 +197,6 @@ class Topology(Noun):
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """The node of each name."""
         return {name: node for node, name in enumerate(self.names or ())}
 
     def _title(self) -> str:
@@ -255,7 +254,6 @@ def _check_node_count(name: str, nodes: int) -> None:
 
 
 def _problems(topology: Topology) -> Iterator[str]:
-    """Yield what is wrong with links, terminals and the rate of a topology."""
     shapes = {topology.tail.shape, topology.head.shape, topology.capacity.shape}
     if len(shapes) > 1 or topology.tail.ndim != 1:
         yield (

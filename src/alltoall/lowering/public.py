@@ -86,13 +86,9 @@ class LoweredFiles:
         """Return where each file goes: the one file to a path, several into a folder."""
         if len(self.files) == 1:
             return {Path(path): _data(each) for each in self.files.values()}
-        self._require_no_others(Path(path))
-        return {Path(path) / name: _data(each) for name, each in self.files.items()}
-
-    def _require_no_others(self, folder: Path) -> None:
-        """Refuse a folder with more files of the kind, which a reader would take for ours."""
-        ends = tuple({Path(name).suffix for name in self.files})
+        folder, ends = Path(path), tuple({Path(name).suffix for name in self.files})
         found = sorted(each.name for each in folder.glob("*") if each.name.endswith(ends))
+        # A reader would take them for ours.
         others = [name for name in found if name not in self.files]
         if others:
             raise UsageError(
@@ -100,6 +96,7 @@ class LoweredFiles:
                 f"leave beside the {len(self.files)} files of this one; expected a folder without: "
                 "remove them, or name another folder"
             )
+        return {Path(path) / name: _data(each) for name, each in self.files.items()}
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the one file to a path, or several under their names into a folder."""
@@ -125,7 +122,7 @@ def lower(
     Before the file is written it is parsed back: a program is executed on real bytes, routes are
     checked against the topology. Files for simulators (goal, chakra, simgrid) are only written: the
     schedule or routes are checked. An MSCCL file of another tool is lowered to msccl again, with
-    all attributes that any runtime requires. `name` is what the file is called.
+    all attributes that any runtime requires.
 
     >>> import alltoall
     >>> lowered = alltoall.lower(alltoall.schedule("ring:4"), "msccl:channels=2")
@@ -143,7 +140,10 @@ def lower(
     options = Options(shard_bytes=parse_size(bytes), link_bandwidth=link_bandwidth, **words)
     if isinstance(found, str):
         return _complete(found, to, options, str(subject), name, given)
-    target = _target_for(found, to)
+    if to not in TARGETS or not isinstance(found, TARGETS[to].takes):
+        names = ", ".join(targets_for(type(found)))
+        raise UsageError(f"target {to!r} for {WORDS[type(found)]}; expected one of {names}")
+    target = TARGETS[to]
     for what, path in given.items():
         field = _field(what, to, target)
         filled = {field: TABLES[what][field](path, found.problem.topology)}
@@ -170,14 +170,6 @@ def _field(what: str, to: str, target: Target) -> str:
         f"{what} for this file and {to}, which takes no {what.replace('rank map', 'ranks')}; "
         f"use it with {', '.join(by)}"
     )
-
-
-def _target_for(noun: Schedule | Routes, to: str) -> Target:
-    """Return the target of a name, if it takes the noun."""
-    if to not in TARGETS or not isinstance(noun, TARGETS[to].takes):
-        names = ", ".join(targets_for(type(noun)))
-        raise UsageError(f"target {to!r} for {WORDS[type(noun)]}; expected one of {names}")
-    return TARGETS[to]
 
 
 def _facts(noun: Schedule | Routes, content: Content, to: str, name: str) -> dict[str, Any]:

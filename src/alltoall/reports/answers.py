@@ -14,12 +14,11 @@ from alltoall.ir.flow import Flow
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import PROVEN, span, status_in_words
+from alltoall.ir.words import PROVEN, percent, span, status_in_words
 from alltoall.reports.diagram import Diagram
 from alltoall.reports.frames import MOST_CELLS, player_content
 from alltoall.reports.headline import (
     headline_content,
-    percent,
     proof_content,
     scale_of,
     standing,

@@ -20,9 +20,9 @@ from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.reports.answers import CHECKERS, Answer, answer_content, topology_content
 from alltoall.reports.diagram import Diagram, draw_topology
-from alltoall.reports.headline import shortest_path_time
 from alltoall.reports.next_commands import next_commands
 from alltoall.reports.runs import Run
+from alltoall.routes.baselines.tables import shortest_path_time
 
 MOST_ENTRIES = 64
 """Files on one page; nobody compares more bars."""

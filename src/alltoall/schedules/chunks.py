@@ -76,8 +76,8 @@ def rounding_work(flow: TimedFlow, chunks_per_shard: int) -> int:
 
 
 def amounts_of(flow: TimedFlow) -> Floats:
-    """Return the demand rows of the representative sources."""
-    return flow.expansion.problem.demand.rows(flow.groups.source)
+    """Return the demand of each group by destination."""
+    return np.asarray(flow.groups.wanted[:, flow.expansion.ends])
 
 
 def capacity_unit(flow: TimedFlow) -> float:

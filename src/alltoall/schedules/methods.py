@@ -17,6 +17,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.units import Units, normal_units, shard_unit
 from alltoall.schedules.by_list import find_by_list, refuse_with_last, renew_schedule
+from alltoall.schedules.decomposed import METHOD, find_decomposed
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.sccl import synthesise
 from alltoall.schedules.search import Finder, find_timestepped
@@ -74,7 +75,11 @@ def _refuse(method: str, settings: ScheduleSettings) -> None:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
     if settings.robust is not None and method not in ("auto", "list"):
         raise UsageError(f"a robust schedule by {method}; expected the method list, or auto")
-    reasons = {"sccl": "which takes the least steps", "list": "which sends what waits"}
+    reasons = {
+        "sccl": "which takes the least steps",
+        "list": "which sends what waits",
+        METHOD: "which has no such cost",
+    }
     if settings.operation_cost and method in reasons:
         raise UsageError(
             f"operation cost {settings.operation_cost:g} with method {method}, {reasons[method]}; "
@@ -94,7 +99,7 @@ def _in_own_units(found: FoundSchedule, units: Units) -> FoundSchedule:
 
     Losses are by the chunks of a shard of size 1; lists count those of the largest shard.
     """
-    shard = units.demand if found.schedule.method == "tsmcf" else 1
+    shard = units.demand if found.schedule.method in ("tsmcf", METHOD) else 1
     return replace(
         found,
         schedule=units.restored(found.schedule),
@@ -114,8 +119,9 @@ def _finder(problem: Problem, method: str, settings: ScheduleSettings) -> Finder
     Symmetry makes the program small and its schedules symmetric, unlike lists. If a small program
     is far above the bound, a list is tried too, and the better one taken.
     """
-    if method in ("list", "sccl"):
-        return find_by_list if method == "list" else _find_by_sccl
+    own = {"list": find_by_list, "sccl": _find_by_sccl, METHOD: find_decomposed}
+    if method in own:
+        return own[method]
     if settings.operation_cost:
         return find_cheapest
     if method == "auto" and (settings.robust is not None or is_listed(problem, settings)):
@@ -141,5 +147,5 @@ def _find_by_sccl(problem: Problem, settings: ScheduleSettings) -> FoundSchedule
     return FoundSchedule.single(replace(schedule, certificate=certificate), certificate.bound)
 
 
-METHODS = ("auto", "tsmcf", "list", "sccl")
+METHODS = ("auto", "tsmcf", METHOD, "list", "sccl")
 """All methods by name."""

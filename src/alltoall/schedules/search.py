@@ -58,14 +58,18 @@ Finder = Callable[[Problem, ScheduleSettings], FoundSchedule]
 
 
 def find_timestepped(
-    problem: Problem, settings: ScheduleSettings, other: Finder | None = None
+    problem: Problem,
+    settings: ScheduleSettings,
+    other: Finder | None = None,
+    split: Callable[[TimedFlow, SolveSettings], TimedFlow] | None = None,
 ) -> FoundSchedule:
     """Find a schedule within the loss of the fractional optimum, in normal units.
 
     The numbers of chunks that divide the fractional time evenly are tried for a loss of 0; failing
     that, the smallest number within the loss is taken, and failing that, the best found. If that is
     far above the bound, the `other` method is tried too, and the better schedule taken. The other
-    one goes first if the fractional schedule is already far above the bound.
+    one goes first if the fractional schedule is already far above the bound. `split` splits the
+    flow of each source.
     """
     master = solve_master(problem, _plain_settings(problem, settings.solve).sharing())
     if master.status is Status.INTERRUPTED:
@@ -83,6 +87,8 @@ def find_timestepped(
         flow = choose_flow(found, stepping) if found.time <= within else None
         flow = None if flow is None or flow.time > within else flow
     flow = flow or choose_flow(master, stepping, most_waits)
+    if split is not None:
+        flow = split(flow, settings.solve)
     if other is None:
         return _with_chunks(master, flow, settings)
     enough = master.bound * (1 + max(settings.loss, ChunkSearchParams.worth_another))

@@ -66,7 +66,7 @@ def simulate(
     subject: Subject | str | PathLike[str] | None = None,
     *,
     link_bandwidth: Rate | None = None,
-    sizes: str | int | Sequence[int] = "1M",
+    bytes: str | int | Sequence[int] = "1M",
     latency: Seconds = 0.0,
     overhead: Seconds = 0.0,
     injection: Rate | None = None,
@@ -86,37 +86,11 @@ def simulate(
 ) -> Simulation:
     """Predict the time of a schedule or routes, a row for each size.
 
-    The subject is verified first. Schedules and their messages follow the alpha-beta model:
+    The file is verified first. A schedule is simulated message by message (alpha-beta model):
     terminals store and forward messages, and links carry them in the order of their steps. Routes
-    are a fluid: each flow has its max-min fair rate at every moment. No time is below the certified
-    `bound_seconds`.
-
-    Args:
-        subject: a `Schedule` or `Routes`, the path of either, or of the messages of a schedule; it
-            may be left out where there are jobs.
-        link_bandwidth: bandwidth of a capacity-1 link, `"25Gbps"` or bytes per second (default:
-            from the file).
-        sizes: bytes of a shard: a number, several, `"64K"`, or `"1K:16M"` by doubling.
-        latency: per-link latency, `"2us"` or seconds.
-        overhead: time that a message keeps its sender, likewise.
-        injection: rate at which a terminal can send, and receive, over all its links.
-        start: seconds at which each terminal begins, or a file of lines `node seconds`.
-        sync: of schedules: `"dataflow"` forwards on arrival, `"step"` has a barrier per step.
-        sharing: of schedules: `"due"` serves the earliest step first, `"fair"` divides links
-            max-min fairly, as TCP does.
-        weights: of routes: `"equal"` shares links equally, `"share"` paces routes at their weight.
-        flows: of routes: parallel flows of each.
-        chunk_bytes: of routes: message size; a flow sends one after the other.
-        phases: of routes: begin each phase after the one before; 0 for as many as `phase_loss`
-            allows.
-        phase_loss: the share that phases may lose.
-        resolution: of routes: how often freed bandwidth is redistributed, as a share of the time of
-            the fullest link; 0 is exact. By default exact up to 5,000 routes, then 0.001.
-        topology: the network of lowered messages, which do not say it.
-        jobs: routes of several jobs, or their paths, which share the links uncoordinated;
-            `"FILE@0.5"` begins after half a second. A subject is then the joint schedule or routes.
-        background: traffic to subtract from the links, as for `solve`.
-        progress: called with a line now and then.
+    are a fluid: each flow has its max-min fair rate at every moment. No time is below the
+    certified `bound_seconds`. Routes of several jobs share the links uncoordinated, and a file
+    beside them is their joint schedule or routes.
 
     >>> import alltoall
     >>> found = alltoall.simulate(alltoall.schedule("ring:4"), link_bandwidth=1e9, latency="1us")
@@ -139,7 +113,7 @@ def simulate(
     fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
     asked = Asked(
         fabric=fabric,
-        sizes=sizes_of(sizes),
+        sizes=sizes_of(bytes),
         begin=starts_of_terminals(start, fabric.topology),
         demand=place.problem.demand,
         bound=place.bound,

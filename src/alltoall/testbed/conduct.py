@@ -65,7 +65,8 @@ class RankLines:
 
     def ask(self, order: dict[str, Any]) -> list[dict[str, Any]]:
         """Tell all ranks what to do, and return what each answers."""
-        self._say(order)
+        for line in self.lines:
+            line.send(json.dumps(order).encode())
         return self.answers()
 
     def answers(self) -> list[dict[str, Any]]:
@@ -101,10 +102,6 @@ class RankLines:
                         "or the fabric was removed (testbed down) while this ran"
                     )
                 found[rank] = json.loads(said)
-
-    def _say(self, order: dict[str, Any]) -> None:
-        for line in self.lines:
-            line.send(json.dumps(order).encode())
 
 
 def _stuck(found: dict[int, dict[str, Any]]) -> bool:
@@ -167,7 +164,7 @@ def _measured(bed: Bed, job: dict[str, Any], ranks: RankLines) -> dict[str, Any]
     taken = sorted(runs, key=lambda run: run["steal"] > MOST_STEAL and run["steal"])[:wanted]
     middle = {
         key: statistics.median(run[key] for run in taken) if taken else 0.0
-        for key in ("seconds", "steal", "cpu")
+        for key in ("seconds", "steal")
     }
     return {
         **middle,
@@ -186,11 +183,7 @@ def _once(ranks: RankLines) -> tuple[dict[str, float], list[str]]:
     stolen = steal_seconds()
     told = ranks.ask({"do": "go", "at": start})
     seconds = (max(each["ended"] for each in told) - start) * 1e-9
-    run = {
-        "seconds": seconds,
-        "steal": (steal_seconds() - stolen) / seconds,
-        "cpu": sum(each["cpu"] for each in told),
-    }
+    run = {"seconds": seconds, "steal": (steal_seconds() - stolen) / seconds}
     return run, [line for each in ranks.ask({"do": "check"}) for line in each["wrong"]]
 
 

@@ -3,7 +3,7 @@
     configure           JSON on standard input: for each namespace its path, the batches of `ip` and
                         `tc`, settings of its own, and its devices
     run                 the same with batches only
-    read                namespaces on standard input, one per line; prints what each has counted
+    read                JSON of namespaces on standard input; prints what each has counted
     exec RECORD [NODE]  enter the namespace of a node, or of the rank that MPI says we are, and
                         become the command behind `--`
 
@@ -127,8 +127,8 @@ def _pin(devices: list[str]) -> None:
 
 def _read() -> None:
     found = []
-    for line in sys.stdin.read().split():
-        enter(line)
+    for namespace in json.load(sys.stdin):
+        enter(namespace)
         shown = subprocess.run(
             ["tc", "-s", "-j", "qdisc", "show"], text=True, capture_output=True, check=False
         )

@@ -224,14 +224,13 @@ def _row(
         throughput=throughput,
         bound_throughput=bound,
         fraction=throughput / bound,
-        native_seconds=theirs,
-        native_throughput=None if theirs is None else sent / theirs,
-        ratio=None if theirs is None else theirs / seconds,
         counters_ok=ok,
-        load_fraction=None,
         steal=max(reading.steal),
         retransmits=reading.retransmits,
         drops=drops,
+        native_seconds=theirs,
+        native_throughput=None if theirs is None else sent / theirs,
+        ratio=None if theirs is None else theirs / seconds,
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from alltoall.errors import UsageError
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Ints, rows
 from alltoall.ir.chunks import PerShard
-from alltoall.ir.messages import Messages, RankMessages
+from alltoall.ir.messages import Messages
 from alltoall.ir.program import EFFECTS, Program
 from alltoall.ir.schedule import Schedule
 from alltoall.runtime.needs import Runnable
@@ -35,23 +35,18 @@ def pair_bytes(work: Runnable, shard: PerShard) -> Ints:
     found = np.zeros((shard.ranks, shard.ranks), dtype=np.int64)
     if isinstance(work, Messages):
         for part in work.ranks:
-            message, count = _sent(part, shard)
-            np.add.at(found[part.rank], part.peer[message], count)
+            # The message and the bytes of every range that a rank sends.
+            message = part.message_of_range
+            size = shard.of(part.source, part.destination)
+            chunks = np.maximum(part.chunks.of(part.source, part.destination), 1)
+            count = (part.chunk + part.count) * size // chunks - part.chunk * size // chunks
+            sends = part.sends[message]
+            np.add.at(found[part.rank], part.peer[message][sends], count[sends])
         return found
     # Chunks of a program are all as wide as the widest.
-    for rank, peer, chunks in _given(work):
-        found[rank, peer] += chunks
+    for rank, peer, given in _given(work):
+        found[rank, peer] += given
     return found * max(1, slot_bytes(work.chunks, shard))
-
-
-def _sent(part: RankMessages, shard: PerShard) -> tuple[Ints, Ints]:
-    """Return the message and the bytes of every range that a rank sends."""
-    message = part.message_of_range
-    size = shard.of(part.source, part.destination)
-    chunks = np.maximum(part.chunks.of(part.source, part.destination), 1)
-    count = (part.chunk + part.count) * size // chunks - part.chunk * size // chunks
-    sends = part.sends[message]
-    return message[sends], count[sends]
 
 
 def _given(work: Runnable) -> Iterator[tuple[int, int, int]]:
@@ -101,10 +96,10 @@ def require_paths(bed: Bed, schedule: Schedule, pairs: Ints, unit: int) -> None:
     the bytes that ranks hand each other, for shards of `unit` bytes.
     """
     plan, topology = bed.plan, schedule.problem.topology
-    ends = list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
+    ends = list(rows(topology.tail, topology.head))
     loads: dict[tuple[int, int], float] = defaultdict(float)
     sends: dict[tuple[int, int], int] = defaultdict(int)
-    for link, size in zip(schedule.link.tolist(), schedule.sizes().tolist(), strict=True):
+    for link, size in rows(schedule.link, schedule.sizes()):
         loads[ends[link]] += size * unit
         sends[ends[link]] += 1
     expected = device_bytes(plan, pairs, frozenset(bed.cut))

@@ -47,7 +47,7 @@ ENVIRONMENT = {
 """What keeps MPICH, gloo and Open MPI to the fabric: no shared memory, and addresses that lead over
 links."""
 
-INSIDE = Path(__file__).with_name("inside.py")
+INSIDE = (sys.executable, "-I", "-S", str(Path(__file__).with_name("inside.py")))
 GONE_SECONDS = 5.0
 """How long processes inside a fabric get to end before they are killed."""
 
@@ -81,7 +81,7 @@ class Bed:
 
     def prefix(self) -> list[str]:
         """Return what to write before the command of a rank, so that it runs on its node."""
-        return [sys.executable, "-I", "-S", str(INSIDE), "exec", str(self.record), "--"]
+        return [*INSIDE, "exec", str(self.record), "--"]
 
     def save(self) -> None:
         """Write the record."""
@@ -124,25 +124,35 @@ def up(topology: Topology, bytes_per_second: float, name: str, owner: int = 0) -
     bed = Bed(plan, owner)
     with _locked():
         found = _read(name)
-        if found is not None and _same(found, bed):
+        if found is not None and found.plan == plan:
             if _is_whole(found):
                 return mend(found) if found.cut else found
             _remove(found)
         elif found is not None:
             raise UsageError(
                 f"a fabric {name!r} exists and is another ({_words(found)}); remove it by alltoall "
-                f"testbed down --name {name}, or take another --name"
+                f"testbed down --fabric {name}, or take another --fabric"
             )
         taken = [path for path in bed.namespaces if Path(path).exists()]
         if taken:
             raise UsageError(
                 f"{taken[0]} exists, and no record says that alltoall made it; take another "
-                "--name, or remove it yourself"
+                "--fabric, or remove it yourself"
             )
         bed.save()
         try:
             _ip(plan.creation())
-            _inside("configure", _orders(plan))
+            rows = [
+                {
+                    "namespace": path,
+                    "ip": plan.inside(node),
+                    "tc": plan.limits(node),
+                    "settings": plan.settings,
+                    "devices": [device.name for device in plan.devices[node]],
+                }
+                for node, path in enumerate(bed.namespaces)
+            ]
+            _inside("configure", rows)
             whole = replace(bed, made=True)
             whole.save()
         except BaseException:
@@ -176,7 +186,7 @@ def bed_called(name: str) -> Bed:
     if not _is_whole(found):
         raise InputError(
             f"the fabric {name!r} is not whole: what made or removed it was stopped; "
-            f"alltoall testbed down --name {name} removes what is left"
+            f"alltoall testbed down --fabric {name} removes what is left"
         )
     return found
 
@@ -216,10 +226,10 @@ def cut_since(bed: Bed) -> str | None:
 
 def mend(bed: Bed) -> Bed:
     """Join all that was cut, and route as at first."""
-    for link in bed.cut:
-        ends = (int(bed.plan.topology.tail[link]), int(bed.plan.topology.head[link]))
-        for device in _cable(bed, ends):
-            _tc(bed, [device], bucket(device))
+    for cable in bed.plan.cables:
+        if {device.link for device in cable} & set(bed.cut):
+            for device in cable:
+                _tc(bed, [device], bucket(device))
     changed = replace(bed, cut=())
     reroute(changed)
     changed.save()
@@ -228,26 +238,19 @@ def mend(bed: Bed) -> Bed:
 
 def reroute(bed: Bed) -> None:
     """Have all nodes lead around what is cut."""
-    plan, without = bed.plan, frozenset(bed.cut)
-    rows = [
-        {"namespace": path, "ip": "".join(f"{line}\n" for line in plan.routes(node, without))}
-        for node, path in enumerate(bed.namespaces)
-    ]
-    _inside("run", rows)
+    without = frozenset(bed.cut)
+    texts = ["\n".join(bed.plan.routes(node, without)) for node in range(len(bed.namespaces))]
+    _inside("run", [{"namespace": n, "ip": t} for n, t in zip(bed.namespaces, texts, strict=True)])
 
 
 def install(bed: Bed, batches: dict[int, str]) -> None:
     """Run a batch of `ip -6` in the namespaces of some nodes."""
-    rows = [
-        {"namespace": bed.namespaces[node], "ip6": text} for node, text in sorted(batches.items())
-    ]
-    _inside("run", rows)
+    _inside("run", [{"namespace": bed.namespaces[n], "ip6": text} for n, text in batches.items()])
 
 
 def counted(bed: Bed) -> Counted:
     """Read what all devices have counted."""
-    told = _run([*_python(), "read"], "\n".join(bed.namespaces))
-    rows: list[dict[str, Any]] = json.loads(told)
+    rows: list[dict[str, Any]] = json.loads(_inside("read", bed.namespaces))
     return Counted(
         {(node, device): n for node, row in enumerate(rows) for device, n in row["sent"].items()},
         sum(sum(row["drops"].values()) for row in rows),
@@ -283,12 +286,7 @@ def _read(name: str) -> Bed | None:
         raise InputError(f"{path} is no record of a fabric; remove it if nothing needs it")
     topology = topology_from_json(value["topology"], str(path))
     plan = Plan(value["name"], topology, value["bytes_per_second"])
-    return Bed(plan, value["owner"], tuple(value["cut"]), value.get("made", True))
-
-
-def _same(one: Bed, other: Bed) -> bool:
-    rates = one.plan.bytes_per_second == other.plan.bytes_per_second
-    return rates and one.plan.topology == other.plan.topology
+    return Bed(plan, value["owner"], tuple(value["cut"]), value["made"])
 
 
 def _is_whole(bed: Bed) -> bool:
@@ -340,35 +338,12 @@ def _cable(bed: Bed, ends: tuple[int, int]) -> list[Device]:
 
 
 def _tc(bed: Bed, devices: list[Device], queue: str) -> None:
-    rows = [
-        {
-            "namespace": bed.namespaces[each.node],
-            "tc": f"qdisc replace dev {each.name} root {queue}\n",
-        }
-        for each in devices
-    ]
-    _inside("run", rows)
+    batches = [(each.node, f"qdisc replace dev {each.name} root {queue}\n") for each in devices]
+    _inside("run", [{"namespace": bed.namespaces[node], "tc": text} for node, text in batches])
 
 
-def _orders(plan: Plan) -> list[dict[str, Any]]:
-    return [
-        {
-            "namespace": str(NAMESPACES / plan.namespace(node)),
-            "ip": plan.inside(node),
-            "tc": plan.limits(node),
-            "settings": plan.settings,
-            "devices": [device.name for device in plan.devices[node]],
-        }
-        for node in range(plan.topology.nodes)
-    ]
-
-
-def _inside(mode: str, rows: list[dict[str, Any]]) -> None:
-    _run([*_python(), mode], json.dumps(rows))
-
-
-def _python() -> list[str]:
-    return [sys.executable, "-I", "-S", str(INSIDE)]
+def _inside(mode: str, rows: list[Any]) -> str:
+    return _run([*INSIDE, mode], json.dumps(rows))
 
 
 def _ip(batch: str) -> None:

@@ -18,8 +18,8 @@ from alltoall.ir.routes import Routes
 from alltoall.testbed.flows import Rank
 from alltoall.testbed.moving import mover
 from alltoall.testbed.namespaces import Bed
-from alltoall.testbed.routed import SILENCE, flows_of
-from alltoall.testbed.shares import WEIGHTS, buffers_of, pieces_of
+from alltoall.testbed.routed import SILENCE, flows_of, told_flows
+from alltoall.testbed.shares import WEIGHTS, pieces_of
 from alltoall.testbed.steering import steer, steered
 
 Bytes = NDArray[np.uint8]
@@ -52,7 +52,7 @@ class ByRoutes:
         self.name = f"{self._routes.count} flows along routes"
         self._rank.listen()
         ranks.barrier()
-        self._rank.connect({})
+        self._rank.connect()
         ranks.barrier()
 
     def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
@@ -60,11 +60,7 @@ class ByRoutes:
         rank = self._rank
         if self._shard != shard:
             cut = pieces_of(self._routes, shard, WEIGHTS[0])
-            rank.size = {
-                "pieces": cut.by_route(self._routes.count),
-                "buffer": buffers_of(self._routes, self._back, cut),
-                "pace": [0] * self._routes.count,
-            }
+            rank.size = told_flows(self._routes, self._back, cut)
             self._shard = rank.shard = shard
             rank.lay_out()
         rank.input, rank.output = send.data, recv.data

@@ -13,14 +13,14 @@ capacities. Nothing here calls anything; `namespaces.py` does.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from alltoall.errors import LimitError, UsageError
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Floats, Ints, inner_index, rows
 from alltoall.ir.topology import Topology
 from alltoall.lowering.tables.linux import direct_address, next_hop_weights
 
@@ -127,14 +127,18 @@ class Plan:
         return f"{PREFIX}-{self.name}-{node}"
 
     @cached_property
+    def link_of(self) -> dict[tuple[int, int], int]:
+        """The link between two nodes."""
+        ends = rows(self.topology.tail, self.topology.head)
+        return {pair: link for link, pair in enumerate(ends)}
+
+    @cached_property
     def cables(self) -> list[tuple[Device, Device]]:
         """The two ends of each cable; the first is at the tail of the link of lower index."""
-        topology = self.topology
-        ends = list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
-        number = {pair: link for link, pair in enumerate(ends)}
-        arriving = [0] * topology.nodes
+        number = self.link_of
+        arriving = [0] * self.topology.nodes
         found: list[tuple[Device, Device]] = []
-        for link, (tail, head) in enumerate(ends):
+        for (tail, head), link in number.items():
             back = number.get((head, tail))
             if back is not None and back < link:
                 continue
@@ -158,10 +162,8 @@ class Plan:
     @cached_property
     def _ports(self) -> Ints:
         """The number of each link among those that leave its tail, in the order of links."""
-        order = np.argsort(self.topology.tail, kind="stable")
-        first = np.cumsum(self.topology.out_degree) - self.topology.out_degree
         ports = np.empty(self.topology.links, dtype=np.int64)
-        ports[order] = np.arange(len(order)) - first[self.topology.tail[order]]
+        ports[np.argsort(self.topology.tail, kind="stable")] = inner_index(self.topology.out_degree)
         return ports
 
     @cached_property
@@ -213,8 +215,9 @@ class Plan:
 
     def limits(self, node: int) -> str:
         """Return the batch for `tc` inside the namespace of a node: the rate of each device."""
-        lines = [f"qdisc add dev {each.name} root {bucket(each)}" for each in self.devices[node]]
-        return _text(lines)
+        return _text(
+            f"qdisc add dev {each.name} root {bucket(each)}" for each in self.devices[node]
+        )
 
     def routes(self, node: int, without: frozenset[int] = frozenset()) -> list[str]:
         """Return the lines that lead from a node to every terminal, in both ranges of addresses.
@@ -246,28 +249,23 @@ class Plan:
         """Return through which device a node sends what is for the direct address of a terminal."""
         to = int(self.topology.terminals[position])
         for device in self.devices[node]:
-            if device.link is None and device.peer == to and self._arriving(device) not in without:
+            # A channel back exists only as long as its one-way link does.
+            if device.link is None and device.peer == to and self.link_of[to, node] not in without:
                 return device
         hops = self._next_links(node, distance[position], without)
         return self.device_of[hops[0]] if hops else None
 
-    def _arriving(self, device: Device) -> int:
-        """Return the one-way link that arrives at a device."""
-        both = (self.topology.tail == device.peer) & (self.topology.head == device.node)
-        return int(np.flatnonzero(both)[0])
+    @cached_property
+    def _known(self) -> dict[frozenset[int], Ints]:
+        return {}
 
     def distances(self, without: frozenset[int] = frozenset()) -> Ints:
         """Return the hops from every node to each terminal, -1 if there is no way; terminals first.
 
         Terminals pass on what others send, as switches do.
         """
-        return self._distances(without) if without else self._whole
-
-    @cached_property
-    def _whole(self) -> Ints:
-        return self._distances(frozenset())
-
-    def _distances(self, without: frozenset[int]) -> Ints:
+        if without in self._known:
+            return self._known[without]
         topology = self.topology
         kept = np.setdiff1d(np.arange(topology.links), np.array(sorted(without), dtype=np.int64))
         tail, head = topology.tail[kept], topology.head[kept]
@@ -279,6 +277,7 @@ class Plan:
             if not len(row):
                 break
             found[row, tail[link]] = hops
+        self._known[without] = found
         return found
 
     def _next_links(self, node: int, distance: Ints, without: frozenset[int]) -> list[int]:
@@ -346,5 +345,5 @@ def _mac(kind: int, node: int, index: int) -> str:
     return ":".join(f"{part:02x}" for part in parts)
 
 
-def _text(lines: list[str]) -> str:
+def _text(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)

@@ -1,6 +1,6 @@
 """What is behind `alltoall.run(..., on="testbed")`: a file and a fabric become a report."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -10,6 +10,7 @@ import numpy as np
 
 from alltoall.errors import UsageError, VerificationError
 from alltoall.flows.public import solve
+from alltoall.ir.arrays import rows
 from alltoall.ir.chunks import shards_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.quantities import bytes_per_second
@@ -25,13 +26,13 @@ from alltoall.runtime.launch import RunSettings, require_runnable
 from alltoall.runtime.needs import demand_of, require_memory
 from alltoall.runtime.parts import rank_work
 from alltoall.schedules.public import schedule
-from alltoall.testbed.drill import drill
+from alltoall.testbed.drill import Run, drill
 from alltoall.testbed.launch import BedWork, run_on_bed, temporary_bed
 from alltoall.testbed.loads import pair_bytes, require_paths
 from alltoall.testbed.namespaces import Bed, bed_called, require_testbed, reroute
 from alltoall.testbed.plan import merged
-from alltoall.testbed.report import BedReport, BedRow, BedSettings, SharedReport
-from alltoall.testbed.routed import RoutedRow, run_routes
+from alltoall.testbed.report import BedReport, BedSettings, SharedReport
+from alltoall.testbed.routed import run_routes
 from alltoall.testbed.sharing import share
 from alltoall.topologies.given import topology_of
 from alltoall.topologies.operators import remove_links
@@ -61,12 +62,13 @@ def run_on_testbed(given: Subject, run: RunSettings, asked: BedSettings) -> BedR
         if isinstance(subject, Routes):
             return _run_routes(bed, subject, run, asked, name)
         if isinstance(subject, Schedule):
-            return _run_schedule(bed, subject, name, run, asked)
-        work = rank_work(name, subject, file)
-        verify(work.parts)
-        require_runnable(work, asked.through, None, run)
-        bound = solve(bed.plan.topology, demand=demand_of(work.parts)).bound
-        return run_on_bed(bed, BedWork(work, bound), run, asked.through, asked.native)
+            work = _work(bed, subject, name, run, asked)
+        else:
+            parts = rank_work(name, subject, file)
+            verify(parts.parts)
+            require_runnable(parts, asked.through, None, run)
+            work = BedWork(parts, solve(bed.plan.topology, demand=demand_of(parts.parts)).bound)
+        return run_on_bed(bed, work, run, asked.through, asked.native)
 
 
 def _opened(given: Subject) -> tuple[str, object, bytes | None]:
@@ -110,13 +112,6 @@ def _schedule_of(given: Subject) -> tuple[str, Schedule]:
     return name, found
 
 
-def _run_schedule(
-    bed: Bed, answer: Schedule, name: str, run: RunSettings, asked: BedSettings
-) -> BedReport:
-    work = _work(bed, answer, name, run, asked)
-    return run_on_bed(bed, work, run, asked.through, asked.native)
-
-
 def _work(bed: Bed, answer: Schedule, name: str, run: RunSettings, asked: BedSettings) -> BedWork:
     """Return what ranks are to do; raise if that is not for this fabric."""
     work = rank_work(name, answer)
@@ -141,20 +136,22 @@ def _drilled(
     quiet = replace(asked, native=False)
     moved = shards_of(subject.problem.demand, endless.sizes[0]).total
 
-    def first(bed: Bed) -> BedReport:
-        if isinstance(subject, Routes):
-            return _run_routes(bed, subject, endless, quiet, name)
-        return _run_schedule(bed, subject, name, endless, quiet)
+    def runs(answer: Schedule | Routes, called: str, settings: RunSettings) -> Run:
+        def run_it(bed: Bed) -> BedReport:
+            if isinstance(answer, Routes):
+                return _run_routes(bed, answer, settings, quiet, called)
+            work = _work(bed, answer, called, settings, quiet)
+            return run_on_bed(bed, work, settings, quiet.through, native=False)
 
-    def solved() -> Callable[[Bed], BedReport]:
+        return run_it
+
+    def solved() -> Run:
         problem = Problem(left, subject.problem.demand)
         if isinstance(subject, Routes):
-            routes = route(problem)
-            return lambda bed: _run_routes(bed, routes, run, quiet, "routes around the cut")
-        found = schedule(problem)
-        return lambda bed: _run_schedule(bed, found, "the schedule around the cut", run, quiet)
+            return runs(route(problem), "routes around the cut", run)
+        return runs(schedule(problem), "the schedule around the cut", run)
 
-    return drill(bed, ends, moved, first, solved)
+    return drill(bed, ends, moved, runs(subject, name, endless), solved)
 
 
 def _run_routes(
@@ -162,7 +159,7 @@ def _run_routes(
 ) -> BedReport:
     """Run routes: each is a flow that the fabric keeps on its path."""
     phase = split_phases(routes, None, PHASE_LOSS) if asked.weights == "phases" else None
-    rows = run_routes(
+    measured = run_routes(
         bed,
         routes,
         run.sizes,
@@ -173,7 +170,7 @@ def _run_routes(
         phase=phase,
         timeout=run.timeout,
     )
-    wrong = [f"{row.bytes:,} bytes: {each}" for row in rows for each in row.disagreements]
+    wrong = [f"{row.bytes:,} bytes: {each}" for row in measured for each in row.disagreements]
     if wrong:
         raise VerificationError(f"the run of {subject} on {bed.plan.topology.name}", wrong)
     return BedReport(
@@ -184,31 +181,8 @@ def _run_routes(
         runtime=f"{routes.count} flows, {asked.weights}, {asked.steering} steering",
         native=None,
         links_emulated=True,
-        rows=tuple(map(_routed_row, rows)),
+        rows=measured,
         violations=(),
-    )
-
-
-def _routed_row(row: RoutedRow) -> BedRow:
-    # Without a bound of their own, routes are held against their largest link load.
-    bound = row.load_throughput if row.bound_throughput is None else row.bound_throughput
-    return BedRow(
-        bytes=row.bytes,
-        seconds=row.seconds,
-        least=row.seconds,
-        most=row.seconds,
-        credit_seconds=row.burst_seconds,
-        throughput=row.throughput,
-        bound_throughput=bound,
-        fraction=row.throughput / bound,
-        native_seconds=None,
-        native_throughput=None,
-        ratio=None,
-        counters_ok=row.counters_ok,
-        load_fraction=row.load_fraction,
-        steal=row.steal,
-        retransmits=row.retransmits,
-        drops=row.drops,
     )
 
 
@@ -236,16 +210,12 @@ def bed_for(own: Topology | None, asked: BedSettings, subject: str) -> Iterator[
 def require_same(bed: Bed, schedule: Schedule, subject: str) -> None:
     """Refuse a schedule that is for other links than the fabric has, less those that are cut."""
     wanted, found = merged(schedule.problem.topology)[0], bed.plan.topology
-    left = [row for link, row in enumerate(_links(found)) if link not in bed.cut]
-    same = set(_links(wanted)) == set(left)
-    if not same or not np.array_equal(wanted.terminals, found.terminals):
-        cut = f" without {len(bed.cut)} links that are cut" if bed.cut else ""
+    links = [set(rows(each.tail, each.head, each.capacity)) for each in (wanted, found)]
+    cut = np.array(bed.cut, dtype=np.int64)
+    links[1] -= set(rows(found.tail[cut], found.head[cut], found.capacity[cut]))
+    if links[0] != links[1] or not np.array_equal(wanted.terminals, found.terminals):
+        less = f" without {len(bed.cut)} links that are cut" if bed.cut else ""
         raise UsageError(
-            f"{subject} is for {wanted.name}, and the fabric {bed.plan.name!r} {found.name}{cut}; "
+            f"{subject} is for {wanted.name}, and the fabric {bed.plan.name!r} {found.name}{less}; "
             "expected the same nodes, links and capacities: take another fabric, or have one made"
         )
-
-
-def _links(topology: Topology) -> list[tuple[int, int, float]]:
-    columns = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
-    return list(zip(*columns, strict=True))

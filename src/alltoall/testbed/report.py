@@ -36,7 +36,8 @@ class BedRow:
     taken. `throughput` is what a rank sends, over the sum of both; `fraction` is its share of
     `bound_throughput`, which no schedule exceeds: (N - 1) f b. `ratio` is how much faster it is
     than the library's own. `load_fraction` is the share of what the largest link load of routes
-    allows. `steal` is the largest share of a processor that others took.
+    allows. `steal` is the largest share of a processor that others took; `disagreements` name links
+    that did not carry what they should have.
     """
 
     bytes: int
@@ -47,14 +48,15 @@ class BedRow:
     throughput: float
     bound_throughput: float
     fraction: float
-    native_seconds: float | None
-    native_throughput: float | None
-    ratio: float | None
     counters_ok: bool
-    load_fraction: float | None
     steal: float
     retransmits: int
     drops: int
+    native_seconds: float | None = None
+    native_throughput: float | None = None
+    ratio: float | None = None
+    load_fraction: float | None = None
+    disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ with the headers it needs and the acknowledgements of routes that are answered o
 
 import os
 import sys
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from alltoall.errors import LimitError, UsageError, VerificationError
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Floats, Ints, rows
 from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.ir.files.json.values import read_json, write_json
 from alltoall.ir.routes import Routes
@@ -25,6 +24,7 @@ from alltoall.runtime.processes import Command, grouped
 from alltoall.testbed.loads import MOST_ACKS, MOST_HEADERS
 from alltoall.testbed.moving import mover
 from alltoall.testbed.namespaces import Bed, cut_since
+from alltoall.testbed.report import BedRow
 from alltoall.testbed.shares import BUFFER, WEIGHTS, Pieces, buffers_of, pieces_of
 from alltoall.testbed.steering import Steered, steer, steered
 
@@ -53,36 +53,6 @@ MOST_TOLD = 5
 """Flows that did not arrive, and links, that a message names."""
 
 
-@dataclass(frozen=True)
-class RoutedRow:
-    """What was measured for shards of `bytes`.
-
-    `seconds` is the median over the iterations, each that of its slowest rank; `burst_seconds` what
-    full buckets saved. `bound_throughput` is what the certified bound of the routes allows, None if
-    they have none, `fraction` the share of it; `load_throughput` and `load_fraction` are those of
-    the routes' own largest link load. `cpu_seconds` is what all ranks took of the processors.
-    """
-
-    bytes: int
-    seconds: float
-    burst_seconds: float
-    throughput: float
-    bound_throughput: float | None
-    fraction: float | None
-    load_throughput: float
-    load_fraction: float
-    counters_ok: bool
-    disagreements: tuple[str, ...]
-    steal: float
-    retransmits: int
-    drops: int
-    cpu_seconds: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the row as plain values."""
-        return asdict(self)
-
-
 def run_routes(
     bed: Bed,
     routes: Routes,
@@ -96,7 +66,7 @@ def run_routes(
     buffer: int = BUFFER,
     timeout: float = 300.0,
     silence: float = SILENCE,
-) -> tuple[RoutedRow, ...]:
+) -> tuple[BedRow, ...]:
     """Install routes on a fabric, run them at every size, and return what was measured.
 
     `weights` is one of `WEIGHTS`; `phases` needs the `phase` of each route. `buffer` is what a flow
@@ -109,6 +79,7 @@ def run_routes(
     shards = [shards_of(routes.problem.demand, size) for size in sizes]
     cuts = [pieces_of(found.routes, shard, weights) for shard in shards]
     _require_memory(shards)
+    rates = bed.plan.rates if weights == "paced" else None
     library = mover()  # before the fabric is touched: it needs a compiler
     steer(bed, found, steering)
     subject = f"the run of routes on {routes.problem.topology.name}"
@@ -120,8 +91,9 @@ def run_routes(
         "flows": flows_of(found, phase if weights == "phases" else None, routes),
         "sizes": [
             {
-                **_size(bed, found.routes, size, shard, cut, weights == "paced"),
-                "buffer": buffers_of(found.routes, found.back, cut, buffer),
+                "bytes": size,
+                "counts": shard.most if shard.counts is None else shard.counts.tolist(),
+                **told_flows(found.routes, found.back, cut, buffer, rates),
             }
             for size, shard, cut in zip(sizes, shards, cuts, strict=True)
         ],
@@ -177,42 +149,32 @@ def flows_of(found: Steered, phase: Ints | None, given: Routes) -> list[list[Any
     routes = found.routes
     phases = np.zeros(routes.count, dtype=np.int64)
     if phase is not None:
-        phases = _in_order(routes, given, phase)
+        # Routes are in file order, and ways back have no phase of their own.
+        phases[routes.weight > 0] = phase[np.lexsort((given.destination, given.source))]
     own = [found.address[back] for back in found.back.tolist()]
-    columns = (routes.source, routes.destination, own, found.address, phases)
-    rows = zip(*(c if isinstance(c, list) else c.tolist() for c in columns), strict=True)
-    return [list(row) for row in rows]
+    ends = rows(routes.source, routes.destination)
+    each = zip(ends, own, found.address, phases.tolist(), strict=True)
+    return [[*pair, here, there, number] for pair, here, there, number in each]
 
 
-def _in_order(routes: Routes, given: Routes, phase: Ints) -> Ints:
-    """Return the phases of routes in file order, with 0 for ways back."""
-    order = np.lexsort((given.destination, given.source))
-    found = np.zeros(routes.count, dtype=np.int64)
-    found[routes.weight > 0] = phase[order]
-    return found
-
-
-def _size(
-    bed: Bed, routes: Routes, size: int, shard: PerShard, cut: Pieces, paced: bool
+def told_flows(
+    routes: Routes, back: Ints, cut: Pieces, buffer: int = BUFFER, rates: Floats | None = None
 ) -> dict[str, Any]:
+    """Return the pieces, the buffer and the pace of each flow; paced only if links have `rates`."""
     carried = cut.bytes_of(routes.count)
-    pace = PACE * carried / _seconds(bed, _payload(routes, carried)) if paced else 0 * carried
+    pace = [0.0] * routes.count
+    if rates is not None:
+        pace = (PACE * carried / float((_payload(routes, carried) / rates).max())).tolist()
     return {
-        "bytes": size,
-        "counts": shard.most if shard.counts is None else shard.counts.tolist(),
         "pieces": cut.by_route(routes.count),
-        "pace": pace.tolist(),
+        "buffer": buffers_of(routes, back, cut, buffer),
+        "pace": pace,
     }
 
 
 def _payload(routes: Routes, carried: Ints) -> Floats:
     """Return the bytes of payload over each link."""
     return routes.load(carried.astype(np.float64))
-
-
-def _seconds(bed: Bed, payload: Floats) -> float:
-    """Return how long the busiest link takes."""
-    return float((payload / bed.plan.rates).max())
 
 
 def _conducted(bed: Bed, job: dict[str, Any], subject: str) -> dict[str, Any]:
@@ -229,33 +191,32 @@ def _conducted(bed: Bed, job: dict[str, Any], subject: str) -> dict[str, Any]:
 
 def _row(
     bed: Bed, found: Steered, size: int, shard: PerShard, cut: Pieces, told: dict[str, Any]
-) -> RoutedRow:
-    routes = found.routes
-    carried = cut.bytes_of(routes.count)
-    payload = _payload(routes, carried)
-    each = shard.total / shard.ranks
-    saved = float(
-        (np.minimum(payload, bed.plan.bursts) / bed.plan.rates)[np.argmax(payload / bed.plan.rates)]
-    )
-    throughput = each / (told["seconds"] + saved)
-    load = each / _seconds(bed, payload)
-    bound = each * bed.plan.bytes_per_second / (found.bound * size) if found.bound > 0 else None
+) -> BedRow:
+    carried = cut.bytes_of(found.routes.count)
+    payload = _payload(found.routes, carried)
+    sent = shard.total / shard.ranks
+    took = payload / bed.plan.rates
+    credit = float((np.minimum(payload, bed.plan.bursts) / bed.plan.rates)[np.argmax(took)])
+    throughput = sent / (told["seconds"] + credit)
+    load = sent / float(took.max())
+    # Without a bound of their own, routes are held against their largest link load.
+    bound = sent * bed.plan.bytes_per_second / (found.bound * size) if found.bound > 0 else load
     wrong = disagreements(bed, found, carried * told["exchanges"], told)
-    return RoutedRow(
+    return BedRow(
         bytes=size,
         seconds=told["seconds"],
-        burst_seconds=saved,
+        least=told["seconds"],
+        most=told["seconds"],
+        credit_seconds=credit,
         throughput=throughput,
         bound_throughput=bound,
-        fraction=None if bound is None else throughput / bound,
-        load_throughput=load,
-        load_fraction=throughput / load,
+        fraction=throughput / bound,
         counters_ok=not wrong,
-        disagreements=tuple(wrong),
+        load_fraction=throughput / load,
         steal=told["steal"],
         retransmits=told["retransmits"],
         drops=told["drops"],
-        cpu_seconds=told["cpu"],
+        disagreements=tuple(wrong),
     )
 
 

@@ -41,13 +41,9 @@ def share(
     )
     together, after_all = max(job.together_seconds for job in jobs), jointly.rows[0].seconds
     size = settings.sizes[0]
+    same = ("fabric", "topology", "ranks", "rate", "runtime", "links_emulated", "rows")
     return SharedReport(
-        fabric=jointly.fabric,
-        topology=jointly.topology,
-        ranks=jointly.ranks,
-        rate=jointly.rate,
-        runtime=jointly.runtime,
-        links_emulated=True,
+        **{key: getattr(jointly, key) for key in same},
         bytes=size,
         jobs=jobs,
         together_seconds=together,
@@ -61,7 +57,6 @@ def share(
         ),
         retransmits=after.retransmits - before.retransmits,
         drops=after.drops - before.drops,
-        rows=jointly.rows,
     )
 
 

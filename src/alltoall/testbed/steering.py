@@ -14,10 +14,9 @@ import numpy as np
 
 from alltoall.errors import UsageError
 from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Ints, starts_of
+from alltoall.ir.arrays import Ints, inner_index, rows, starts_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
 from alltoall.lowering.tables.routed_file import in_file_order, pair_sizes
 from alltoall.lowering.tables.srv6_emit import (
@@ -59,26 +58,20 @@ def batches(plan: Plan, found: Steered, steering: str) -> dict[int, str]:
     """Return what each node is to run: what was installed before goes, then all is set up."""
     commands = node_batches(emit_srv6(found.routes, Options(steering=steering)))
     links = _link_lines(plan)
-    lines = {node: _settled(node, text, links) for node, text in commands.items()}
-    return {node: "".join(f"{line}\n" for line in text) for node, text in lines.items()}
+    gone = (f"address flush dev lo to {ENDS}", *(f"route flush root {x}" for x in (ENDS, LINKS)))
+    lines: dict[int, str] = {}
+    for node, text in commands.items():
+        ways = (
+            f"{line} {ROUTE_OPTIONS}" if line.startswith("route add fc02:") else line
+            for line in text.splitlines()
+        )
+        lines[node] = "".join(f"{line}\n" for line in (*gone, *links[node], *ways))
+    return lines
 
 
 def steer(bed: Bed, found: Steered, steering: str) -> None:
     """Install routes on a fabric in the place of those that it had."""
     install(bed, batches(bed.plan, found, steering))
-
-
-def _settled(node: int, commands: str, links: list[list[str]]) -> list[str]:
-    gone = [
-        f"address flush dev lo to {ENDS}",
-        f"route flush root {ENDS}",
-        f"route flush root {LINKS}",
-    ]
-    ways = [
-        f"{line} {ROUTE_OPTIONS}" if line.startswith("route add fc02:") else line
-        for line in commands.splitlines()
-    ]
-    return [*gone, *links[node], *ways]
 
 
 def _link_lines(plan: Plan) -> list[list[str]]:
@@ -108,8 +101,8 @@ def _on_fabric(plan: Plan, routes: Routes) -> Routes:
     """
     fabric = plan.topology
     topology, link = merged(routes.problem.topology)
-    number = {ends: index for index, ends in enumerate(_ends(fabric))}
-    place = np.array([number.get(ends, -1) for ends in _ends(topology)], dtype=np.int64)
+    ends = rows(topology.tail, topology.head)
+    place = np.array([plan.link_of.get(pair, -1) for pair in ends], dtype=np.int64)
     fits = topology.nodes == fabric.nodes and np.array_equal(topology.terminals, fabric.terminals)
     if not fits or np.any(place < 0) or np.any(topology.capacity != fabric.capacity[place]):
         raise UsageError(
@@ -126,10 +119,6 @@ def _on_fabric(plan: Plan, routes: Routes) -> Routes:
     )
 
 
-def _ends(topology: Topology) -> list[tuple[int, int]]:
-    return list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
-
-
 def _backs(routes: Routes) -> Ints:
     """Return which route acknowledgements of each take: of its number, as far as there is one."""
     sizes = pair_sizes(routes.source, routes.destination)
@@ -137,5 +126,4 @@ def _backs(routes: Routes) -> Ints:
     terminals = len(routes.problem.topology.terminals)
     keys = routes.pair(terminals)[start[:-1]]
     other = np.searchsorted(keys, routes.destination * terminals + routes.source)
-    number = np.arange(routes.count) - np.repeat(start[:-1], sizes)
-    return np.asarray(start[other] + number % sizes[other])
+    return np.asarray(start[other] + inner_index(sizes) % sizes[other])

@@ -95,7 +95,18 @@ def slimfly(q: int) -> Topology:
     field = finite_field(q, name)
     exponents, other_exponents = _generator_exponents(q, delta)
     generators, others = (field.powers[e % (q - 1)] for e in (exponents, other_exponents))
-    return from_arcs(name, 2 * q * q, *_slimfly_arcs(field, generators, others))
+    x, y, shift = (axis.ravel() for axis in np.indices((q, q, len(generators))))
+    line, point, slope = (axis.ravel() for axis in np.indices((q, q, q)))
+    left = line * q + field.add[field.multiply[slope, line], point]
+    right = q * q + slope * q + point
+    tails = [x * q + y, q * q + x * q + y, left, right]
+    heads = [
+        x * q + field.add[y, generators[shift]],
+        q * q + x * q + field.add[y, others[shift]],
+        right,
+        left,
+    ]
+    return from_arcs(name, 2 * q * q, np.concatenate(tails), np.concatenate(heads))
 
 
 def spectralfly(p: int, q: int) -> Topology:
@@ -144,22 +155,6 @@ def _generator_exponents(q: int, delta: int) -> tuple[Ints, Ints]:
         np.concatenate([np.arange(0, middle - 1, 2), np.arange(middle - 1, q - 1, 2)]),
         np.concatenate([np.arange(1, middle, 2), np.arange(middle, q, 2)]),
     )
-
-
-def _slimfly_arcs(field: Field, own: Ints, other: Ints) -> tuple[Ints, Ints]:
-    q = len(field.add)
-    x, y, shift = (axis.ravel() for axis in np.indices((q, q, len(own))))
-    line, point, slope = (axis.ravel() for axis in np.indices((q, q, q)))
-    left = line * q + field.add[field.multiply[slope, line], point]
-    right = q * q + slope * q + point
-    tails = [x * q + y, q * q + x * q + y, left, right]
-    heads = [
-        x * q + field.add[y, own[shift]],
-        q * q + x * q + field.add[y, other[shift]],
-        right,
-        left,
-    ]
-    return np.concatenate(tails), np.concatenate(heads)
 
 
 def _quaternion_matrices(p: int, q: int) -> Ints:

@@ -56,7 +56,6 @@ def background_rates(background: GivenBackground, topology: Topology) -> Floats:
 
 
 def _rates_of_file(words: str, topology: Topology) -> Floats:
-    """Read a file, at the share that may follow its name."""
     # Imported here: all kinds of files are many modules, and few calls have a background.
     from alltoall.ir.files.artefacts import is_saved, saved_from_json  # noqa: PLC0415
     from alltoall.ir.files.npz import artefact_from_bytes, is_archive  # noqa: PLC0415
@@ -87,7 +86,6 @@ def _parse_share(text: str) -> float:
 
 
 def _rates_of_answer(answer: object, topology: Topology, where: str) -> Floats:
-    """Return the load that a flow, or routes at full speed, put on each link."""
     if not isinstance(answer, Flow | Routes):
         raise UsageError(
             f"{where}: a {type(answer).__name__} in the place of a background; expected a flow, "

@@ -75,7 +75,7 @@ def cluster(
 
 
 def dgxh100(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
-    """Build a cluster of DGX H100 hosts: 8 GPUs behind NVSwitch, and a NIC for each of them.
+    """Build DGX H100 hosts, in Gbit/s, joined by rails or by any topology.
 
     In Gbit/s. Every GPU has 18 NVLinks of 25 GB/s each way to the NVSwitches, 450 GB/s = 3600, and
     these do not block, so they are one switch here. Eight ConnectX-7 of 400 are for the compute
@@ -85,7 +85,7 @@ def dgxh100(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
 
 
 def mi300x(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
-    """Build a cluster of MI300X hosts: 8 GPUs that are all linked, and a NIC for each of them.
+    """Build MI300X hosts, in Gbit/s, joined by rails or by any topology.
 
     In Gbit/s. Every two GPUs have an Infinity Fabric link of 64 GB/s each way = 512; AMD, "Instinct
     MI300X platform" data sheet, 2023 (128 GB/s both ways, 7 links per GPU). The eight NICs of 400,
@@ -123,25 +123,22 @@ def compose(
     nodes = sum(host.fabric.nodes + host.nics for host in hosts)
     check_size(name, nodes, sum(host.fabric.links + 2 * host.nics for host in hosts))
     if len(hosts) == 1:
-        return _single_host(name, hosts[0], outside)
+        # Build the inside of a lone host, whose NICs lead nowhere.
+        host = hosts[0]
+        require(
+            outside == RAIL,
+            name,
+            f"there is 1 host, which the outside {outside} cannot join to others; expected 2 or "
+            "more hosts, or no outside",
+        )
+        place = Places((replace(host, nics=0),))
+        links = _inside_links(place, place.hosts[0], host.gpus)
+        notes = ("a single host: its NICs are left out", *_assumed_rates(place))
+        built = from_arcs(name, host.fabric.nodes, *links, np.arange(host.gpus), notes=notes)
+        return replace(built, names=_names(place, (), np.zeros(0, dtype=np.bool_)))
     place = Places(tuple(hosts))
     planes = planes_of(name, place, outside, over)
     return _assemble(name, place, planes, cables_of(name, planes, place), forward == "nic")
-
-
-def _single_host(name: str, host: Host, outside: str) -> Topology:
-    """Build the inside of a lone host, whose NICs lead nowhere."""
-    require(
-        outside == RAIL,
-        name,
-        f"there is 1 host, which the outside {outside} cannot join to others; expected 2 or more "
-        "hosts, or no outside",
-    )
-    place = Places((replace(host, nics=0),))
-    links = _inside_links(place, place.hosts[0], host.gpus)
-    notes = ("a single host: its NICs are left out", *_assumed_rates(place))
-    built = from_arcs(name, host.fabric.nodes, *links, np.arange(host.gpus), notes=notes)
-    return replace(built, names=_names(place, (), np.zeros(0, dtype=np.bool_)))
 
 
 def _assemble(

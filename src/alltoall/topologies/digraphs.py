@@ -141,7 +141,12 @@ def _rewire(tail: Ints, head: Ints, loops: Ints) -> tuple[Ints, Ints, str]:
     count = np.bincount(loops)
     busiest = int(count.argmax())
     excess = max(0, 2 * int(count[busiest]) - len(loops))
-    spliced = _splice_points(tail, head, busiest, excess)
+    # Links away from the busiest node, first those that make no parallel link with it. There are
+    # always enough: all degrees are d, so they are at least (n - 2) d more than the loops.
+    away = np.flatnonzero((tail != busiest) & (head != busiest))
+    into, out_of = tail[head == busiest], head[tail == busiest]
+    parallel: NDArray[np.bool_] = np.isin(tail[away], into) | np.isin(head[away], out_of)
+    spliced = away[np.argsort(parallel, kind="stable")[:excess]]
     # The other looped nodes are linked with one another. Sorted, equal nodes lie together in runs
     # of at most half the length, so the longest run further on is always a different node.
     others = np.sort(np.delete(loops, np.flatnonzero(loops == busiest)[:excess]))
@@ -153,15 +158,3 @@ def _rewire(tail: Ints, head: Ints, loops: Ints) -> tuple[Ints, Ints, str]:
     if excess:
         into = f"{len(others)} {into}, {excess} by splicing node {busiest} into other links"
     return new_tail, new_head, f"rewired {_describe(loops)}{': ' if excess else ' '}{into}"
-
-
-def _splice_points(tail: Ints, head: Ints, node: int, count: int) -> Ints:
-    """Choose `count` links away from `node`, first those that make no parallel link with it.
-
-    There are always enough: all degrees are d, so the links away from `node` are at least
-    (n - 2) d more than the loops that need one.
-    """
-    away = np.flatnonzero((tail != node) & (head != node))
-    into, out_of = tail[head == node], head[tail == node]
-    parallel: NDArray[np.bool_] = np.isin(tail[away], into) | np.isin(head[away], out_of)
-    return away[np.argsort(parallel, kind="stable")[:count]]

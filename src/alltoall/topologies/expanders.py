@@ -106,7 +106,6 @@ def _check_regular(name: str, n: int, d: int, seed: int) -> None:
 
 
 def _draw_connected(name: str, n: int, d: int, draw: Callable[[], tuple[Ints, Ints]]) -> Topology:
-    """Return the first connected graph of many draws."""
     check_size(name, n, n * d)
     for _ in range(_DRAWS):
         left, right = draw()

@@ -62,7 +62,6 @@ def failures_of(
 
 
 def _join(parts: Sequence[Failure]) -> Failure:
-    """Combine failures into one."""
     return Failure(
         f" {TOGETHER} ".join(part.name for part in parts),
         tuple(link for part in parts for link in part.links),

@@ -7,6 +7,7 @@ function, so help is fast and cannot disagree with the code.
 import ast
 import inspect
 import textwrap
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -38,7 +39,7 @@ class _Parameter(NamedTuple):
 def family_help(name: str) -> str:
     """Return the help on a family: parameters, construction, source and example."""
     family = FAMILIES[name]
-    parameters, docs = _read(family.builder) if isinstance(family.builder, str) else _load(family)
+    parameters, docs = _read(family)
     words = [f"{key}=..." if p.default is None else f"[{key}=...]" for key, p in parameters.items()]
     rows = {key: _describe(family, key, parameter) for key, parameter in parameters.items()}
     width = max(map(len, rows), default=0) + 2
@@ -55,38 +56,45 @@ def family_help(name: str) -> str:
 
 
 def _describe(family: Family, key: str, parameter: _Parameter) -> str:
-    """Return meaning, type and default of a parameter."""
     kind = KINDS.get(parameter.kind, parameter.kind)
     kind += f", default {parameter.default}" if parameter.default else ""
     meaning = family.parameters.get(key)
     return f"{meaning} ({kind})" if meaning else kind
 
 
-def _read(where: str) -> tuple[dict[str, _Parameter], str]:
-    """Read parameters and docstring of a function of this room from its file."""
-    module, _, name = where.partition(":")
-    spec = find_spec(f"{__package__}.{module}")
-    text = Path(spec.origin).read_text() if spec is not None and spec.origin else ""
-    functions = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
-    function = next(node for node in functions if node.name == name)
+def summary_of(family: Family) -> str:
+    """Return the first line of the docstring of what builds a family, without "Build"."""
+    first, _, _ = _read(family)[1].partition("\n")
+    return first.removeprefix("Build ").removesuffix(".")
+
+
+def _read(family: Family) -> tuple[dict[str, _Parameter], str]:
+    """Return parameters and docstring of a builder, from its file if it is one of this room."""
+    if not isinstance(family.builder, str):
+        parameters = {
+            key: _Parameter(
+                inspect.formatannotation(each.annotation),
+                None if each.default is each.empty else _format(each.default),
+            )
+            for key, each in inspect.signature(family.builder).parameters.items()
+        }
+        return parameters, inspect.getdoc(family.builder) or ""
+    module, _, name = family.builder.partition(":")
+    function = _functions(module)[name]
     taken, defaults = function.args.args, function.args.defaults
     values = [None] * (len(taken) - len(defaults)) + [_evaluate(value) for value in defaults]
     kinds = [ast.unparse(each.annotation) if each.annotation else "" for each in taken]
-    parameters = map(_Parameter, kinds, values)
     names = (each.arg for each in taken)
-    return dict(zip(names, parameters, strict=True)), ast.get_docstring(function) or ""
+    parameters = dict(zip(names, map(_Parameter, kinds, values), strict=True))
+    return parameters, ast.get_docstring(function) or ""
 
 
-def _load(family: Family) -> tuple[dict[str, _Parameter], str]:
-    """Return parameters and docstring of a registered function."""
-    parameters = {
-        key: _Parameter(
-            inspect.formatannotation(each.annotation),
-            None if each.default is each.empty else _format(each.default),
-        )
-        for key, each in inspect.signature(family.build).parameters.items()
-    }
-    return parameters, inspect.getdoc(family.build) or ""
+@cache
+def _functions(module: str) -> dict[str, ast.FunctionDef]:
+    """Return the functions of a file of this room."""
+    spec = find_spec(f"{__package__}.{module}")
+    text = Path(spec.origin).read_text() if spec is not None and spec.origin else ""
+    return {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
 
 
 def _evaluate(default: ast.expr) -> str:

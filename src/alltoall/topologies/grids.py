@@ -101,7 +101,6 @@ def hyperx(dims: tuple[int, ...]) -> Topology:
 
 
 def _product(name: str, dims: tuple[int, ...], line: _Line) -> Topology:
-    """Join the nodes of every grid line, in every dimension."""
     shown = shape_name(dims) or "none"
     sound = len(dims) > 0 and min(dims) >= 1
     require(sound, name, f"the dimensions are {shown}; expected 1 or more in each")
@@ -151,7 +150,7 @@ def tpuv4(dims: tuple[int, ...], twisted: bool = False) -> Topology:
 
 
 def tpuv5p(dims: tuple[int, ...], twisted: bool = False) -> Topology:
-    """Build an available TPU v5p slice: whole cubes in a torus, or less than one as a mesh.
+    """Build a TPU v5p slice: cubes in a torus, straight or twisted, or a mesh below a cube.
 
     A slice of whole cubes of 4x4x4 chips is a torus in all three dimensions, up to 16x16x24 =
     6144 chips. Slices of k x k x 2k and k x 2k x 2k chips (4x4x8, 4x8x8, 8x8x16, 8x16x16) can be
@@ -173,7 +172,7 @@ def tpuv5p(dims: tuple[int, ...], twisted: bool = False) -> Topology:
 
 
 def boardfly(g: int = 36) -> Topology:
-    """Build Boardfly, the network of TPU 8i: `g` groups of eight boards of four chips in a ring.
+    """Build Boardfly, of TPU 8i: groups of eight boards of four chips, every two groups joined.
 
     A board has 16 ports, four of each chip, besides its ring. Eleven are for copper within the
     group, where every two boards are joined, some by two cables; the five left are for optical

@@ -70,7 +70,7 @@ def nvswitch(rate: float = 3600.0, n: int = 8) -> Topology:
 
 
 def xgmi(n: int = 8, rate: float = 512.0) -> Topology:
-    """Build GPUs of one host that are all linked, every two at `rate`: the xGMI full mesh.
+    """Build the xGMI full mesh of GPUs in one host, such as eight MI300X, in Gbit/s.
 
     The default is a host of eight MI300X in Gbit/s: seven Infinity Fabric links of 64 GB/s each way
     per GPU. AMD, "Instinct MI300X platform" data sheet, 2023. Hosts of them are `mi300x`.
@@ -81,7 +81,7 @@ def xgmi(n: int = 8, rate: float = 512.0) -> Topology:
 
 
 def trainium(z: int = 1) -> Topology:
-    """Build Trainium2 chips, in Gbit/s: the 4x4 torus of an instance, or `z` of them in rings.
+    """Build Trainium2 chips: the 4x4 torus of an instance, or several in rings, in Gbit/s.
 
     An instance (trn2.48xlarge) has 16 chips in a two-dimensional torus of NeuronLink-v3, 128 GB/s
     each way per link = 1024. An UltraServer is z = 4 of them, whose chips in the same place form
@@ -96,7 +96,7 @@ def trainium(z: int = 1) -> Topology:
 
 
 def ubmesh(dims: tuple[int, ...] = (8, 8, 4, 4), lanes: tuple[int, ...] = ()) -> Topology:
-    """Build the nD full mesh of UB-Mesh: NPUs that differ in one coordinate are linked.
+    """Build UB-Mesh, the nD full mesh: a board of 8 NPUs, a rack of 8x8, a pod of 8x8x4x4.
 
     The default is a UB-Mesh pod of 1024 NPUs, a four-dimensional full mesh: 8 NPUs of a board, 8
     boards of a rack (so 8x8 is a rack of 64 NPUs), and 4x4 racks. `lanes` are the capacities of a

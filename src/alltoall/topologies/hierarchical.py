@@ -70,7 +70,7 @@ def dragonfly(a: int, h: int, g: int | None = None) -> Topology:
 
 
 def megafly(leaves: int, spines: int, h: int, g: int | None = None) -> Topology:
-    """Build Megafly, or Dragonfly+: `g` groups of two levels, whose spines have `h` global links.
+    """Build Megafly, or Dragonfly+: groups of leaf and spine switches; leaves are the terminals.
 
     Within a group every leaf switch is linked to every spine switch. The leaves, to which hosts are
     attached, are the terminals: leaf r of group i is node i leaves + r, and the spines follow in

@@ -196,7 +196,6 @@ def _draw(
 
 
 def _connected(topology: Topology) -> bool:
-    """Return whether every terminal reaches every other one."""
     first = int(topology.terminals[0])
     forth = reachable(topology.nodes, topology.tail, topology.head, first)
     back = reachable(topology.nodes, topology.head, topology.tail, first)

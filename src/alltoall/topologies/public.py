@@ -14,12 +14,12 @@ from alltoall.topologies.background import GivenBackground
 from alltoall.topologies.given import (
     Given,
     GivenDemand,
-    GivenGroups,
     is_networkx,
     load_topology,
     problem_of,
     topology_of,
 )
+from alltoall.topologies.groups import GivenGroups
 
 Ends = str | tuple[int, int]
 """A link: a text such as `3-4` or `gpu-01->gpu-02`, or the numbers of its nodes."""

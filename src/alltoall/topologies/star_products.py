@@ -26,7 +26,7 @@ _PRIME_POWERS = "expected a prime power such as 2, 3, 4, 5, 7, 8 or 9"
 
 
 def polarfly(q: int) -> Topology:
-    """Build PolarFly: the polarity graph ER_q of the projective plane over GF(q), q a prime power.
+    """Build PolarFly: the polarity graph of the projective plane over GF(q), of diameter 2.
 
     Nodes are the q^2 + q + 1 points of the plane, as vectors whose first nonzero entry is 1, in
     lexicographic order; two are linked where their dot product is 0. Degrees are q + 1, but q at
@@ -44,7 +44,7 @@ def polarfly(q: int) -> Topology:
 
 
 def polarstar(q: int, d: int, supernode: str = "iq") -> Topology:
-    """Build PolarStar: the star product of the polarity graph ER_q and supernodes of degree d.
+    """Build PolarStar: copies of a small graph at the nodes of PolarFly, of diameter 3.
 
     There are (q^2 + q + 1) s nodes of degree q + 1 + d, and the diameter is 3. Node i of the copy
     at point x is number x s + i.
@@ -70,7 +70,7 @@ def polarstar(q: int, d: int, supernode: str = "iq") -> Topology:
 
 
 def bundlefly(q: int, p: int) -> Topology:
-    """Build BundleFly: the star product of Slim Fly's MMS graph of q and the Paley graph of p.
+    """Build BundleFly: copies of a Paley graph at the nodes of Slim Fly, of diameter 3.
 
     There are 2 q^2 p nodes of degree (3 q - delta) / 2 + (p - 1) / 2, with q = 4 w + delta as in
     `slimfly` and p a prime power of 1 modulo 4; the diameter is 3. The links between two copies of

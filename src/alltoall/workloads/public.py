@@ -15,7 +15,7 @@ from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.demand import Demand
 from alltoall.ir.messages import Messages
-from alltoall.ir.quantities import rate_in_words
+from alltoall.ir.quantities import parse_seconds, rate_in_words
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.words import kind_in_words
@@ -65,38 +65,22 @@ def fft3d(
     iterations: int = Turns.iterations,
     warmup: int = Turns.warmup,
     seed: int = 0,
-    timeout: float = 600.0,
+    timeout: str | float = 600.0,
     rate: str | None = None,
     fabric: str | None = None,
     routes: Sequence[Routes | str | PathLike[str]] | None = None,
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> FftReport:
-    """Transform a grid over MPI by a schedule and by the library's own all-to-all, in turns.
+    """Time a distributed 3D FFT over MPI ranks.
 
-    Every rank has a slab of planes: it transforms them along two sides and packs them, exchanges
-    them, and transforms what it received along the third. Each of the three steps is timed. What
-    comes out is compared with numpy's `fftn`; above 2 million points with random sums that every
-    point is in. Every shard is compared with what was sent, to the bit. A wrong result, a rank that
-    dies, or a time that is up is a `VerificationError`.
+    Each rank has a slab of planes. 2D FFT and packing, all-to-all, and unpacking and 1D FFT are
+    timed separately: medians of the slowest rank. The schedule and the library's own all-to-all
+    take turns. Results up to 2 million points are compared with numpy's `fftn`, larger ones by
+    random sums over all points, and every shard to the bit with the one sent. A wrong result, a
+    dead rank or a timeout is a `VerificationError` (exit code 4).
 
-    Args:
-        grid: the side of a cube, or three sides as numbers or as a text such as `"64x48x32"`; sides
-            need not be multiples of the number of ranks, but the first two not less than it.
-        schedule: a `Schedule`, its messages, the path of either, or a SPEC for which one is made;
-            if left out, only the library's own all-to-all is timed.
-        ranks: as many as the schedule has terminals; needed if there is no schedule.
-        mpi: `"mpich"`, `"openmpi"`, the path of an mpiexec, or what starts ranks in its place.
-        iterations: timed repetitions of each way.
-        warmup: repetitions before those.
-        seed: of the numbers in the grid.
-        timeout: seconds after which all ranks are ended.
-        rate: if given, ranks run on a testbed that is made for them, of the schedule's topology,
-            where a link of capacity 1 carries so much, such as `"20mbit"`.
-        fabric: the name of a testbed that exists, for the same.
-        routes: routes on that topology, or files of them: each is a further way on a testbed.
-        others: further ways to move shards, as `workloads.launch` has them.
-        progress: called with a line now and then.
+    Example: alltoall workload fft3d --grid 216 --schedule torus.schedule.json
 
     >>> import alltoall
     >>> report = alltoall.fft3d("10x9x7", schedule="ring:4", iterations=1)
@@ -118,7 +102,7 @@ def fft3d(
     gathered = GATHERED_POINTS if rate is None and fabric is None else 0
     parameters = {"grid": sides, "seed": seed, "gathered_points": gathered}
     progress(f"{slabs.ranks} ranks at work")
-    launch = Launch("fft3d", parameters, slabs.ranks, ways, turns, timeout)
+    launch = Launch("fft3d", parameters, slabs.ranks, ways, turns, parse_seconds(timeout))
     with _where(given, mpi, rate, fabric, routes or ()) as where:
         found = where.run(launch)
     return fft_report(slabs, found, where.links)
@@ -139,43 +123,21 @@ def moe(
     mpi: str | Mpi | None = None,
     iterations: int = Turns.iterations,
     warmup: int = Turns.warmup,
-    timeout: float = 600.0,
+    timeout: str | float = 600.0,
     rate: str | None = None,
     fabric: str | None = None,
     routes: Sequence[Routes | str | PathLike[str]] | None = None,
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> MoeReport:
-    """Send tokens to their experts and back, by a schedule and by the runtime's own all-to-all.
+    """Time a mixture-of-experts layer: dispatch, experts, combine.
 
-    A router of a given skew decides how many tokens go from each rank to each other. The ways, in
-    turns: the runtime's own uneven all-to-all; the schedule as a template, whatever the counts; and
-    schedules solved for the very counts, there and back. Every rank compares its result with what
-    it computes for its tokens alone, and every shard with what was sent, to the bit. A wrong
-    result, a rank that dies, or a time that is up is a `VerificationError`.
+    A seeded router of a given skew decides how much ranks send each other. The library's own
+    uneven all-to-all is timed against the schedule as a template, and with `resolve` against
+    schedules for the actual counts. Every rank compares its result to the bit with one computed
+    alone. A wrong result, a dead rank or a timeout is a `VerificationError` (exit code 4).
 
-    Args:
-        tokens: of every rank.
-        hidden: numbers of a token, of four bytes each.
-        experts_per_rank: how many experts each rank has.
-        top_k: how many experts each token goes to.
-        skew: the sigma of the lognormal popularity of experts; 0 makes all alike.
-        seed: of tokens, router and experts.
-        on: `"mpi"`, or `"torch"` with gloo.
-        schedule: a `Schedule`, its messages, the path of either, or a SPEC for which one is made;
-            if left out, only the runtime's own all-to-all is timed.
-        resolve: also solve for the counts, on the topology of the schedule.
-        ranks: as many as the schedule has terminals; needed if there is no schedule.
-        mpi: `"mpich"`, `"openmpi"`, the path of an mpiexec, or what starts ranks in its place.
-        iterations: timed repetitions of each way.
-        warmup: repetitions before those.
-        timeout: seconds after which all ranks are ended.
-        rate: if given, ranks run on a testbed that is made for them, of the schedule's topology,
-            where a link of capacity 1 carries so much, such as `"20mbit"`.
-        fabric: the name of a testbed that exists, for the same.
-        routes: routes on that topology, or files of them: each is a further way on a testbed.
-        others: further ways to move shards, as `workloads.launch` has them.
-        progress: called with a line now and then.
+    Example: alltoall workload moe --tokens 4096 --skew 0.8 --schedule hypercube:3 --resolve
 
     >>> import alltoall
     >>> report = alltoall.moe(64, hidden=8, schedule="ring:4", iterations=1)
@@ -184,7 +146,7 @@ def moe(
 
     """
     require_seed(seed)
-    turns = Turns(iterations, warmup)
+    turns, limit = Turns(iterations, warmup), parse_seconds(timeout)
     given = None if schedule is None else _opened(schedule, progress)
     template = None if given is None else _messages(given)
     count = _ranks_of(template, ranks)
@@ -203,7 +165,7 @@ def moe(
         ways.append(schedule_way(on, "resolved", [all_parts(each) for each in schedules]))
         known["resolved"] = _predictions(schedules, demands) | {"solve_seconds": seconds}
     progress(f"{count} ranks at work")
-    launch = Launch("moe", router.plain(), count, [*ways, *others], turns, timeout, on)
+    launch = Launch("moe", router.plain(), count, [*ways, *others], turns, limit, on)
     with _where(given, mpi, rate, fabric, routes or ()) as where:
         found = where.run(launch)
     rows = tuple(MoeRow(**row, **known.get(row["way"], {})) for row in found["rows"])

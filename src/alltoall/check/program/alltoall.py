@@ -87,7 +87,6 @@ def first_wrong(outputs: Sequence[Bytes], chunks: Chunks) -> str | None:
 
 
 def _in_words(number: int, chunks: Chunks) -> str:
-    """Name a chunk by its number."""
     if not number:
         return "nothing"
     ends = np.cumsum(chunks.inputs())

@@ -90,7 +90,10 @@ class _Machine:
         while self._ready:
             runner = self._ready.popleft()
             while not runner.done and self._start(runner) and self._move(runner):
-                self._finish(runner)
+                if self._awaited[runner.number, runner.at]:
+                    self._finished[runner.number, runner.at] = (runner.clock, runner.depth)
+                runner.at, runner.moved, runner.started = runner.at + 1, 0, False
+                self._wake(runner.waiting)
 
     def _start(self, runner: Runner) -> bool:
         """Start the next instruction, if those that it waits for have finished."""
@@ -110,12 +113,6 @@ class _Machine:
                 del self._finished[key]
         runner.started = True
         return True
-
-    def _finish(self, runner: Runner) -> None:
-        if self._awaited[runner.number, runner.at]:
-            self._finished[runner.number, runner.at] = (runner.clock, runner.depth)
-        runner.at, runner.moved, runner.started = runner.at + 1, 0, False
-        self._wake(runner.waiting)
 
     def _wake(self, waiting: list[Runner]) -> None:
         self._ready.extend(waiting)
@@ -154,7 +151,16 @@ class _Machine:
             for place in (instruction.source, instruction.target)
         )
         if inward is not None:
-            data = self._pop(runner, inward, chunks)
+            message = inward.messages[0]
+            inward.chunks -= chunks
+            data, message.data = message.data[:chunks], message.data[chunks:]
+            empty = not len(message.data)
+            if empty:
+                inward.messages.popleft()
+            # The sender's instruction is only known to be done with its last chunk.
+            tick = message.tick + (empty and message.last)
+            runner.learn(message.clock, Access(message.sender, tick))
+            runner.depth = max(runner.depth, message.depth + 1)
         elif source is not None:
             data = self.memory.read(runner.rank, source, chunks, runner.access, runner.clock)
         if target is not None:
@@ -162,19 +168,6 @@ class _Machine:
         runner.moved += chunks
         if outward is not None:
             self._push(runner, outward, data, last=runner.moved == instruction.count)
-
-    def _pop(self, runner: Runner, queue: FifoQueue, chunks: int) -> Bytes:
-        message = queue.messages[0]
-        queue.chunks -= chunks
-        data, message.data = message.data[:chunks], message.data[chunks:]
-        empty = not len(message.data)
-        if empty:
-            queue.messages.popleft()
-        # The sender's instruction is only known to be done with its last chunk.
-        tick = message.tick + (empty and message.last)
-        runner.learn(message.clock, Access(message.sender, tick))
-        runner.depth = max(runner.depth, message.depth + 1)
-        return data
 
     def _push(self, runner: Runner, queue: FifoQueue, data: Bytes, last: bool) -> None:
         message = Message(data, runner.number, runner.at, last, runner.clock, runner.depth)

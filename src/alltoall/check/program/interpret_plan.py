@@ -103,21 +103,16 @@ class _PlanMachine:
             while not block.done and self._handlers[block.next.op](block, block.next):
                 block.at += 1
         if all(block.done for block in self._blocks):
-            self._read_outputs()
-
-    def _read_outputs(self) -> None:
-        """Read the outputs as their owners do when their own blocks have ended.
-
-        By then they must know that all puts of other ranks have arrived.
-        """
-        for rank, own in enumerate(self.plan.ranks):
-            blocks = [block for block in self._blocks if block.rank == rank]
-            for block in blocks:
-                block.settle()
-            if blocks:
-                clock = np.maximum.reduce([block.clock for block in blocks])
-                end = Access(blocks[-1].number, blocks[-1].at + 1)
-                self.memory.read(rank, Place(Buffer.OUTPUT, 0), own.output, end, clock)
+            # Read the outputs as their owners do when their own blocks have ended.
+            # By then they must know that all puts of other ranks have arrived.
+            for rank, own in enumerate(self.plan.ranks):
+                blocks = [block for block in self._blocks if block.rank == rank]
+                for block in blocks:
+                    block.settle()
+                if blocks:
+                    clock = np.maximum.reduce([block.clock for block in blocks])
+                    end = Access(blocks[-1].number, blocks[-1].at + 1)
+                    self.memory.read(rank, Place(Buffer.OUTPUT, 0), own.output, end, clock)
 
     def _copy(self, block: _PlanBlock, operation: Operation) -> bool:
         access = Access(block.number, block.at + 1)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from alltoall.check.program.alltoall import AllToAllReport, first_wrong
 from alltoall.check.program.memory import MAX_NAMED
 from alltoall.ir.arrays import Ints, inner_index
-from alltoall.ir.chunks import Chunks
 from alltoall.ir.messages import RANGE, Messages, RankMessages
 from alltoall.ir.program import Buffer
 
@@ -39,7 +38,17 @@ def check_messages(messages: Messages) -> MessagesReport:
     violations = list(_unmatched(messages, sent, received))
     for part in messages.ranks:
         violations += _unordered(part)
-    loads, shards = _loads(messages, sent)
+    loads: Counter[Ends] = Counter()
+    shards: dict[Ends, float] = {}
+    sizes = []
+    for part in messages.ranks:
+        of = part.source, part.destination
+        sizes.append(part.count * part.demand.of(*of) / np.maximum(part.chunks.of(*of), 1))
+    for ends, (rank, message) in sent.items():
+        part = messages.ranks[rank]
+        some = slice(int(part.first[message]), int(part.first[message + 1]))
+        loads[ends] = int(part.count[some].sum())
+        shards[ends] = float(sizes[rank][some].sum())
     memory = _NumberedBuffers(messages)
     if not violations:
         violations += memory.run(messages)
@@ -98,7 +107,16 @@ def _unordered(part: RankMessages) -> Iterator[str]:
     writer: dict[tuple[int, int], int] = {}
     readers: dict[tuple[int, int], set[int]] = {}
     cuts = part.waits_first.tolist()
-    for message, places in enumerate(_touched(part)):
+    sends = part.sends[part.message_of_range]
+    (one, begin), (other, to) = (_begins(part, each) for each in (True, False))
+    buffer, first = np.where(sends, one, other), np.where(sends, begin, to)
+    found: list[list[tuple[int, int]]] = [[] for _ in range(part.messages)]
+    columns = (part.message_of_range, buffer, first, part.count)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for number, where, at, count in rows:
+        if where != Buffer.INPUT:
+            found[number] += [(where, place) for place in range(at, at + count)]
+    for message, places in enumerate(found):
         awaited = set(part.waits[cuts[message] : cuts[message + 1]].tolist())
         for place in places:
             written = {writer[place]} if place in writer else set()
@@ -117,20 +135,6 @@ def _unordered(part: RankMessages) -> Iterator[str]:
                 yield f"{here} is touched without a wait for message {min(missing)}, which did too"
 
 
-def _touched(part: RankMessages) -> list[list[tuple[int, int]]]:
-    """Return the places that each message reads or writes, but for inputs."""
-    sends = part.sends[part.message_of_range]
-    (one, begin), (other, to) = (_begins(part, each) for each in (True, False))
-    buffer, first = np.where(sends, one, other), np.where(sends, begin, to)
-    found: list[list[tuple[int, int]]] = [[] for _ in range(part.messages)]
-    columns = (part.message_of_range, buffer, first, part.count)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    for number, where, at, count in rows:
-        if where != Buffer.INPUT:
-            found[number] += [(where, place) for place in range(at, at + count)]
-    return found
-
-
 def _begins(part: RankMessages, sends: bool) -> tuple[Ints, Ints]:
     """Return buffer and offset of the first chunk of every range, at its sender or receiver."""
     buffer = part.from_buffer if sends else part.to_buffer
@@ -140,24 +144,6 @@ def _begins(part: RankMessages, sends: bool) -> tuple[Ints, Ints]:
         buffer == Buffer.INPUT, part.chunks.in_input(*ends), part.chunks.in_output(*ends)
     )
     return buffer, np.where(buffer == Buffer.SCRATCH, slot, shard + part.chunk)
-
-
-def _loads(
-    messages: Messages, sent: dict[Ends, tuple[int, int]]
-) -> tuple[Counter[Ends], dict[Ends, float]]:
-    """Return the chunks of every message, and their size in shards."""
-    loads: Counter[Ends] = Counter()
-    shards: dict[Ends, float] = {}
-    sizes = []
-    for part in messages.ranks:
-        pairs = part.source, part.destination
-        sizes.append(part.count * part.demand.of(*pairs) / np.maximum(part.chunks.of(*pairs), 1))
-    for ends, (rank, message) in sent.items():
-        part = messages.ranks[rank]
-        some = slice(int(part.first[message]), int(part.first[message + 1]))
-        loads[ends] = int(part.count[some].sum())
-        shards[ends] = float(sizes[rank][some].sum())
-    return loads, shards
 
 
 class _NumberedBuffers:
@@ -172,17 +158,14 @@ class _NumberedBuffers:
         self._data = np.zeros(int(sizes.sum()), dtype="<i8")
         self._first = 1 + np.cumsum(sizes[:, 0]) - sizes[:, 0]
         for rank in range(chunks.ranks):
-            self._fill(chunks, rank)
-
-    def _fill(self, chunks: Chunks, rank: int) -> None:
-        """Give the chunks of an input their numbers, from 1 on through all ranks; keep its own."""
-        at, size = self._base[rank, Buffer.INPUT], self._sizes[rank, Buffer.INPUT]
-        self._data[at : at + size] = self._first[rank] + np.arange(size)
-        own = (np.array(rank), np.array(rank))
-        begin = at + chunks.in_input(*own)
-        to = self._base[rank, Buffer.OUTPUT] + chunks.in_output(*own)
-        kept = int(chunks.of(*own))
-        self._data[to : to + kept] = self._data[begin : begin + kept]
+            # Give the chunks of an input their numbers, from 1 on through all ranks; keep its own.
+            at, size = self._base[rank, Buffer.INPUT], self._sizes[rank, Buffer.INPUT]
+            self._data[at : at + size] = self._first[rank] + np.arange(size)
+            own = (np.array(rank), np.array(rank))
+            begin = at + chunks.in_input(*own)
+            to = self._base[rank, Buffer.OUTPUT] + chunks.in_output(*own)
+            kept = int(chunks.of(*own))
+            self._data[to : to + kept] = self._data[begin : begin + kept]
 
     def run(self, messages: Messages) -> Iterator[str]:
         """Execute every step: read all its chunks, then write them; name the missing ones."""

@@ -40,14 +40,27 @@ def time_on(
     hops, capacity = _hops(report, topology, where), _capacities(topology)
     if isinstance(lowered, Program):
         return paced_time(lowered, hops, capacity)
-    return _time_of_steps(report, hops, capacity)
+    loads: dict[int, dict[Hop, float]] = defaultdict(lambda: defaultdict(float))
+    for (step, sender, receiver), shards in report.shards().items():
+        for hop in hops[sender, receiver]:
+            loads[step][hop] += shards
+    return sum(max(load[hop] / capacity[hop] for hop in load) for load in loads.values())
 
 
 def _hops(report: AllToAllReport, topology: Topology, where: str) -> Hops:
     hops: dict[tuple[int, int], list[Hop]] = {}
     strays: list[str] = []
     for sender, receiver in np.argwhere(report.sends).tolist():
-        path = _path(topology, sender, receiver)
+        start, goal = int(topology.terminals[sender]), int(topology.terminals[receiver])
+        paths: dict[int, list[Hop]] = {start: []}
+        queue = deque([start])
+        while queue and goal not in paths:
+            node = queue.popleft()
+            for head in topology.head[topology.tail == node].tolist():
+                if head not in paths and (head == goal or topology.position[head] < 0):
+                    paths[head] = [*paths[node], (node, head)]
+                    queue.append(head)
+        path = paths.get(goal)
         if path is None:
             strays.append(
                 f"rank {sender} sends to rank {receiver}, but no link or path through switches of "
@@ -60,14 +73,6 @@ def _hops(report: AllToAllReport, topology: Topology, where: str) -> Hops:
     return hops
 
 
-def _time_of_steps(report: AllToAllReport, hops: Hops, capacity: Mapping[Hop, float]) -> float:
-    loads: dict[int, dict[Hop, float]] = defaultdict(lambda: defaultdict(float))
-    for (step, sender, receiver), shards in report.shards().items():
-        for hop in hops[sender, receiver]:
-            loads[step][hop] += shards
-    return sum(max(load[hop] / capacity[hop] for hop in load) for load in loads.values())
-
-
 def _capacities(topology: Topology) -> dict[Hop, float]:
     """Return the capacity from node to node, of all parallel links together."""
     capacity: dict[Hop, float] = defaultdict(float)
@@ -75,17 +80,3 @@ def _capacities(topology: Topology) -> dict[Hop, float]:
     for tail, head, each in zip(*columns, strict=True):
         capacity[tail, head] += each
     return capacity
-
-
-def _path(topology: Topology, sender: int, receiver: int) -> list[Hop] | None:
-    """Return a shortest path between two ranks through nodes that are not terminals, if any."""
-    start, goal = int(topology.terminals[sender]), int(topology.terminals[receiver])
-    paths: dict[int, list[Hop]] = {start: []}
-    queue = deque([start])
-    while queue and goal not in paths:
-        node = queue.popleft()
-        for head in topology.head[topology.tail == node].tolist():
-            if head not in paths and (head == goal or topology.position[head] < 0):
-                paths[head] = [*paths[node], (node, head)]
-                queue.append(head)
-    return paths.get(goal)

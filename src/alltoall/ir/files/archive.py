@@ -173,7 +173,28 @@ def _require_at_most(limit: int, found: int, words: str) -> None:
 def unpack(data: bytes, members: Mapping[str, Member], where: str) -> dict[str, Array]:
     """Return the arrays of an archive, which must be these members and no others, but no texts."""
     with _open(data, where) as archive:
-        headers = _headers(archive, members, where)
+        infos = {info.filename.removesuffix(SUFFIX): info for info in archive.infolist()}
+        strange = sorted(infos.keys() - members.keys())
+        if strange or len(infos) != len(archive.infolist()):
+            found = f"the array {strange[0][:60]!r}" if strange else "an array twice"
+            raise FormatError(f"{where}: has {found}; expected {', '.join(members)}")
+        missing = [key for key, member in members.items() if member.required and key not in infos]
+        if missing:
+            raise FormatError(f"{where}: has no array {missing[0]!r}; the file may be incomplete")
+        headers = {key: _header(archive, infos[key], where) for key in members if key in infos}
+        for key, header in headers.items():
+            _check_kind(key, header, members[key], where)
+        # Refuse different sizes of dimensions of one name, and too many numbers in all.
+        sizes: dict[str, tuple[int, str]] = {}
+        for key, header in headers.items():
+            for name, size in zip(members[key].shape, header.shape, strict=True):
+                known, owner = sizes.setdefault(name, (size, key))
+                if known != size:
+                    found = f"{owner} is for {known:,} {name} and {key} for {size:,}"
+                    raise FormatError(f"{where}: {found}; expected the same")
+        total = sum(header.numbers for header in headers.values())
+        if total > MAX_NUMBERS:
+            raise FormatError(f"{where}: {total:,} numbers; expected at most {MAX_NUMBERS:,}")
         return {
             key: widen(_inflate(archive, key, header), header, key)
             for key, header in headers.items()
@@ -219,25 +240,6 @@ def _open(data: bytes, where: str) -> Iterator[zipfile.ZipFile]:
         raise FormatError(f"{where}: a damaged archive: {error}; write the file anew") from None
 
 
-def _headers(
-    archive: zipfile.ZipFile, members: Mapping[str, Member], where: str
-) -> dict[str, ArrayHeader]:
-    """Return the header of every member, after a check of all of them against each other."""
-    infos = {info.filename.removesuffix(SUFFIX): info for info in archive.infolist()}
-    strange = sorted(infos.keys() - members.keys())
-    if strange or len(infos) != len(archive.infolist()):
-        found = f"the array {strange[0][:60]!r}" if strange else "an array twice"
-        raise FormatError(f"{where}: has {found}; expected {', '.join(members)}")
-    missing = [key for key, member in members.items() if member.required and key not in infos]
-    if missing:
-        raise FormatError(f"{where}: has no array {missing[0]!r}; the file may be incomplete")
-    headers = {key: _header(archive, infos[key], where) for key in members if key in infos}
-    for key, header in headers.items():
-        _check_kind(key, header, members[key], where)
-    _check_sizes(headers, members, where)
-    return headers
-
-
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> ArrayHeader:
     """Read the header of one array; its size must be what the directory says."""
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 1:
@@ -259,22 +261,6 @@ def _check_kind(key: str, header: ArrayHeader, member: Member, where: str) -> No
             f"{where}: {key} has type {header.descr} and shape {header.shape}; expected "
             f"{member.kind} in {len(member.shape)} dimensions"
         )
-
-
-def _check_sizes(
-    headers: Mapping[str, ArrayHeader], members: Mapping[str, Member], where: str
-) -> None:
-    """Refuse different sizes of dimensions of one name, and too many numbers in all."""
-    sizes: dict[str, tuple[int, str]] = {}
-    for key, header in headers.items():
-        for name, size in zip(members[key].shape, header.shape, strict=True):
-            known, owner = sizes.setdefault(name, (size, key))
-            if known != size:
-                found = f"{owner} is for {known:,} {name} and {key} for {size:,}"
-                raise FormatError(f"{where}: {found}; expected the same")
-    total = sum(header.numbers for header in headers.values())
-    if total > MAX_NUMBERS:
-        raise FormatError(f"{where}: {total:,} numbers; expected at most {MAX_NUMBERS:,}")
 
 
 def _inflate(archive: zipfile.ZipFile, key: str, header: ArrayHeader) -> bytes:

@@ -125,8 +125,10 @@ def draw_svg(topology: Topology, load: Floats | None = None) -> str:
 
 
 def _picture(topology: Topology, found: Layout, cables: list[Cable], share: Floats | None) -> str:
-    """Return the picture of nodes and cables."""
-    low, high = _extent(found)
+    centres = np.array([each.centre for each in found.groups]).reshape(-1, 2)
+    radii = np.array([each.radius for each in found.groups])[:, None]
+    points = np.concatenate([found.place, centres - radii, centres + radii])
+    low, high = points.min(axis=0), points.max(axis=0)
     wide, tall = (high - low).tolist()
     scale = min(WIDTH / max(wide, 0.2), HEIGHT / max(tall, 1e-9))
     size = (wide * scale + 2 * MARGIN, tall * scale + 2 * MARGIN)
@@ -156,14 +158,6 @@ def _radius(found: Layout, place: Floats) -> float:
         return 16.0
     nearest = min(float(np.partition(np.linalg.norm(own - each, axis=1), 1)[1]) for each in own)
     return float(np.clip(0.36 * nearest, 2.0, 17.0))
-
-
-def _extent(found: Layout) -> tuple[Floats, Floats]:
-    """Return the corners of all nodes and groups."""
-    centres = np.array([each.centre for each in found.groups]).reshape(-1, 2)
-    radii = np.array([each.radius for each in found.groups])[:, None]
-    points = np.concatenate([found.place, centres - radii, centres + radii])
-    return points.min(axis=0), points.max(axis=0)
 
 
 def _group_mark(group: DrawnGroup, middle: Floats, low: Floats, scale: float) -> str:

@@ -60,12 +60,21 @@ def page(
     height = HEADER + size[1] + FOOTER
     name = one_line(topology.name)
     title = text(24, 28, shortened(name, LONGEST_TITLE), 20)
+    low, high = int(topology.out_degree.min()), int(topology.out_degree.max())
+    ways = "both ways" if topology.bidirectional else "one way"
+    words = [
+        counted(topology.nodes, "node"),
+        f"{counted(topology.links, 'link')} {ways}",
+        f"degree {low}" if low == high else f"degree {low} to {high}",
+    ]
+    if len(topology.terminals) < topology.nodes:
+        words.insert(1, counted(len(topology.terminals), "terminal"))
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" \
 width="{width:.0f}" height="{height:.0f}" font-family="Helvetica,Arial,sans-serif">
 <title>{escape(name)}</title>
 <rect width="100%" height="100%" fill="white"/>
 {title.replace("<text ", '<text font-weight="600" ')}
-{text(24, 52, _facts(topology), 13, colour=SOFT)}
+{text(24, 52, ", ".join(words), 13, colour=SOFT)}
 <g transform="translate({(width - size[0]) / 2:.1f} {HEADER:.1f})">
 {inner}
 </g>
@@ -77,20 +86,6 @@ width="{width:.0f}" height="{height:.0f}" font-family="Helvetica,Arial,sans-seri
 def shortened(name: str, most: int) -> str:
     """Return a name, cut to `most` characters if it is longer."""
     return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def _facts(topology: Topology) -> str:
-    """Return the line below the title."""
-    low, high = int(topology.out_degree.min()), int(topology.out_degree.max())
-    ways = "both ways" if topology.bidirectional else "one way"
-    words = [
-        counted(topology.nodes, "node"),
-        f"{counted(topology.links, 'link')} {ways}",
-        f"degree {low}" if low == high else f"degree {low} to {high}",
-    ]
-    if len(topology.terminals) < topology.nodes:
-        words.insert(1, counted(len(topology.terminals), "terminal"))
-    return ", ".join(words)
 
 
 def legend(
@@ -123,7 +118,6 @@ def legend(
 
 
 def _scale(share: Floats) -> str:
-    """Return the colours of loads, from none to the greatest."""
     stops = "".join(
         f'<stop offset="{at:g}" stop-color="{ramp(at)}"/>' for at in (0.0, 0.25, 0.5, 0.75, 1.0)
     )

@@ -200,7 +200,6 @@ def _line(file: BinaryIO, where: str) -> str:
 
 
 def _keyed(file: BinaryIO, key: str, least: int, most: int, where: str) -> int:
-    """Return the number of the line that begins with a key."""
     line = _line(file, where)
     found, _, value = line.partition(" ")
     if found != key:

@@ -33,7 +33,15 @@ def read_demand(path: Path, topology: Topology) -> Demand:
         raise FormatError(f"{path}: the file is empty; expected a demand matrix or JSON")
     if all(map(_is_number, rows[0])):
         return demand_from_matrix(_amounts(rows, where), topology, where)
-    return _named_table(rows[0], rows[1:], topology, where)
+    header, *rows = rows  # names above the columns, and perhaps beside the rows
+    if not rows:
+        raise FormatError(f"{where}: names and no rows; expected amounts below them")
+    beside = not header[0] or len(rows[0]) > len(header) or not _is_number(rows[0][0])
+    if not beside:
+        return demand_from_table(header, header, _amounts(rows, where), topology, where)
+    columns = header[1:] if len(rows[0]) == len(header) else header
+    amounts = _amounts([row[1:] for row in rows], where)
+    return demand_from_table([row[0] for row in rows], columns, amounts, topology, where)
 
 
 def read_groups(path: Path, topology: Topology) -> list[list[int]]:
@@ -62,18 +70,6 @@ def group_of(members: Iterable[str], topology: Topology) -> list[int]:
         named = listed(map(topology.node_name, nodes))
         raise DemandError(f"a group of {named}; expected two or more terminals, each once")
     return positions
-
-
-def _named_table(header: list[str], rows: Rows, topology: Topology, where: str) -> Demand:
-    """Build a demand from a table with names above the columns, and perhaps beside the rows."""
-    if not rows:
-        raise FormatError(f"{where}: names and no rows; expected amounts below them")
-    beside = not header[0] or len(rows[0]) > len(header) or not _is_number(rows[0][0])
-    if not beside:
-        return demand_from_table(header, header, _amounts(rows, where), topology, where)
-    columns = header[1:] if len(rows[0]) == len(header) else header
-    amounts = _amounts([row[1:] for row in rows], where)
-    return demand_from_table([row[0] for row in rows], columns, amounts, topology, where)
 
 
 def _cells(line: str) -> list[str]:

@@ -114,39 +114,32 @@ def artefact_from_bytes(data: bytes, where: str) -> Artefact:
     }
     about = objects.pop("about") | objects
     with naming(where):
-        return _artefact(FORMATS[found], about, arrays, where)
-
-
-def _artefact(form: "Form", about: About, arrays: Arrays, where: str) -> Artefact:
-    problem = _problem(about, arrays, where)
-    fields: dict[str, Any] = {key: arrays.get(key) for key in form.members}
-    for key in RUN_LENGTHS:
-        if key in fields:
-            fields["start"] = _starts(fields.pop(key), len(arrays["link"]), where)
-    fields |= form.fields_from(about, arrays, problem, where)
-    claims = positive if form.kind is Flow else _claimed
-    return form.kind(
-        problem=problem,
-        certificate=Certificate(arrays["lengths"], claims(about, "bound", where)),
-        method=take_text(about, "method", where),
-        provenance=provenance_from_json(about, where),
-        **fields,
-    )
-
-
-def _problem(about: About, arrays: Arrays, where: str) -> Problem:
-    topology = Topology(
-        name=take_text(about, "name", where),
-        nodes=take_int(about, "nodes", where, MAX_INTEGER),
-        tail=arrays["tail"],
-        head=arrays["head"],
-        capacity=arrays["capacity"],
-        terminals=arrays["terminals"],
-        notes=tuple(strings(about.get("notes"), "notes", where)),
-        names=tuple(strings(about["names"], "names", where)) if "names" in about else None,
-        bytes_per_second=_claimed(about, "bytes_per_second", where) or None,
-    )
-    return Problem(topology, Demand(len(topology.terminals), arrays.get("demand")))
+        form = FORMATS[found]
+        topology = Topology(
+            name=take_text(about, "name", where),
+            nodes=take_int(about, "nodes", where, MAX_INTEGER),
+            tail=arrays["tail"],
+            head=arrays["head"],
+            capacity=arrays["capacity"],
+            terminals=arrays["terminals"],
+            notes=tuple(strings(about.get("notes"), "notes", where)),
+            names=tuple(strings(about["names"], "names", where)) if "names" in about else None,
+            bytes_per_second=_claimed(about, "bytes_per_second", where) or None,
+        )
+        problem = Problem(topology, Demand(len(topology.terminals), arrays.get("demand")))
+        fields: dict[str, Any] = {key: arrays.get(key) for key in form.members}
+        for key in RUN_LENGTHS:
+            if key in fields:
+                fields["start"] = _starts(fields.pop(key), len(arrays["link"]), where)
+        fields |= form.fields_from(about, arrays, problem, where)
+        claims = positive if form.kind is Flow else _claimed
+        return form.kind(
+            problem=problem,
+            certificate=Certificate(arrays["lengths"], claims(about, "bound", where)),
+            method=take_text(about, "method", where),
+            provenance=provenance_from_json(about, where),
+            **fields,
+        )
 
 
 def _claim(key: str, value: float) -> About:

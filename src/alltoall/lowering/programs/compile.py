@@ -24,19 +24,14 @@ from alltoall.lowering.programs.dependencies import Stream, When, streams_of, th
 from alltoall.lowering.programs.moves import ChunkMoves, balance, duplicate, merge, spread
 from alltoall.lowering.programs.transfers import place, transfers_of
 
-Chunk = tuple[int, int, int]
-"""A place of a chunk: rank, buffer and offset."""
-
-
 Forwards = tuple[dict[int, int], list[When]]
-"""The move that brought the chunks of a send, both by number, and when each move is received."""
 
 
 def forwards_of(moves: ChunkMoves) -> Forwards:
     """Find the moves that pass on exactly the chunks of one other move."""
     places = (moves.from_buffer, moves.from_offset, moves.to_buffer, moves.to_offset)
     table = list(rows(moves.step, moves.sender, moves.receiver, moves.count, *places))
-    writer: dict[Chunk, int] = {}
+    writer: dict[tuple[int, int, int], int] = {}  # by rank, buffer and offset
     origin: dict[int, int] = {}
     arrived = 0
     for move, (step, sender, _, count, buffer, offset, *_) in enumerate(table):

@@ -79,7 +79,13 @@ class Stream:
 
 def streams_of(moves: ChunkMoves, most: int | None = None) -> list[list[Stream]]:
     """Return the streams of each rank: its own shard, what it sends, then what it receives."""
-    own = [list(_own_shard(moves, rank, most)) for rank in range(moves.ranks)]
+    own: list[list[Stream]] = []
+    for rank in range(moves.ranks):
+        stream = Stream(channel=0)
+        for offset, to, count in own_shard(moves.chunks, rank, most):
+            source, target = Place(Buffer.INPUT, offset), Place(Buffer.OUTPUT, to)
+            stream.append(When(-1, 0, -1), Instruction(Op.COPY, count, source, target))
+        own.append([stream] if stream.order else [])
     sends: dict[tuple[int, int, int], Stream] = {}
     receives: dict[tuple[int, int, int], Stream] = {}
     ends = (moves.sender, moves.receiver, moves.channel, moves.count)
@@ -108,16 +114,6 @@ def turns_of(moves: ChunkMoves) -> tuple[list[When], list[When]]:
     times = (rows(moves.step, turn, numbers) for turn in (sent, 2 * before + 1))
     first, second = (list(starmap(When, each)) for each in times)
     return first, second
-
-
-def _own_shard(moves: ChunkMoves, rank: int, most: int | None) -> Iterator[Stream]:
-    """Yield the thread of a rank's own shard, if it has any."""
-    stream = Stream(channel=0)
-    for offset, to, count in own_shard(moves.chunks, rank, most):
-        source, target = Place(Buffer.INPUT, offset), Place(Buffer.OUTPUT, to)
-        stream.append(When(-1, 0, -1), Instruction(Op.COPY, count, source=source, target=target))
-    if stream.order:
-        yield stream
 
 
 def own_shard(chunks: Chunks, rank: int, most: int | None = None) -> Iterator[tuple[int, int, int]]:

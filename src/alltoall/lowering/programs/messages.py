@@ -21,17 +21,15 @@ receiver sends the other way. Receives that wait for it stop the chunks behind t
 28 steps on hypercube:3 took 1.6 times as long as necessary."""
 
 
-def emit_messages(schedule: Schedule, options: Options) -> str:
+def emit_messages(schedule: Schedule, _: Options) -> str:
     """Lower a schedule to the file of its messages."""
-    del options  # Messages have no channels and no protocol.
     return messages_text(messages_of(schedule))
 
 
 def messages_of(schedule: Schedule) -> Messages:
     """Return the messages of all ranks, with scratch space placed."""
     placement = _place(schedule)
-    ranks = range(placement.transfers.ranks)
-    parts = tuple(_part(schedule, placement, rank) for rank in ranks)
+    parts = tuple(_part(schedule, placement, rank) for rank in range(placement.transfers.ranks))
     return Messages(schedule.problem.topology.name, parts)
 
 
@@ -64,9 +62,14 @@ def _part(schedule: Schedule, placement: BufferPlacement, rank: int) -> RankMess
     which, sends, peer = which[order], sends[order], peer[order]
     step = transfers.step[which]
     begins = run_starts(step, sends, peer)
-    ranges = np.flatnonzero(begins | _breaks(placement, which))
+    breaks = begins | run_starts(transfers.source[which], transfers.destination[which])
+    for values in (transfers.chunk, placement.from_offset, placement.to_offset):
+        breaks[1:] |= np.diff(values[which]) != 1
+    ranges = np.flatnonzero(breaks)
     heads = np.flatnonzero(begins)
     from_buffer, to_buffer = placement.from_buffer[which], placement.to_buffer[which]
+    from_slot = np.where(from_buffer == Buffer.SCRATCH, placement.from_offset[which], 0)
+    to_slot = np.where(to_buffer == Buffer.SCRATCH, placement.to_offset[which], 0)
     waits = _waits(placement, which, sends, np.cumsum(begins) - 1)
     return RankMessages(
         rank=rank,
@@ -83,26 +86,12 @@ def _part(schedule: Schedule, placement: BufferPlacement, rank: int) -> RankMess
         chunk=transfers.chunk[which][ranges],
         count=np.diff(np.append(ranges, len(which))),
         from_buffer=from_buffer[ranges],
-        from_slot=_slots(from_buffer, placement.from_offset[which])[ranges],
+        from_slot=from_slot[ranges],
         to_buffer=to_buffer[ranges],
-        to_slot=_slots(to_buffer, placement.to_offset[which])[ranges],
+        to_slot=to_slot[ranges],
         waits_first=starts_of([len(each) for each in waits]),
         waits=np.array([each for row in waits for each in row], dtype=np.int64),
     )
-
-
-def _slots(buffer: Ints, offset: Ints) -> Ints:
-    """Return the slots of chunks in scratch, and 0 for those elsewhere."""
-    return np.where(buffer == Buffer.SCRATCH, offset, 0)
-
-
-def _breaks(placement: BufferPlacement, which: Ints) -> NDArray[np.bool_]:
-    """Return a mask of the transfers that do not continue the one before in pair and places."""
-    transfers = placement.transfers
-    found = run_starts(transfers.source[which], transfers.destination[which])
-    for values in (transfers.chunk, placement.from_offset, placement.to_offset):
-        found[1:] |= np.diff(values[which]) != 1
-    return found
 
 
 def _waits(

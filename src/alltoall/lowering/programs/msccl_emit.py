@@ -76,30 +76,19 @@ def _candidates(schedule: Schedule, channels: int, limits: Limits) -> Iterator[P
         ):
             program = program_of(schedule, channels, MAX_COUNT, parts, share)
             yield program
-        if max(map(_fewest_blocks, program.ranks)) > limits.thread_blocks_per_gpu:
+        ends = (
+            sum(getattr(thread, way) is not None for thread in code.threads)
+            for code in program.ranks
+            for way in ("send_to", "receive_from")
+        )
+        if max(ends) > limits.thread_blocks_per_gpu:
             return  # and still more of them with more parts
-
-
-def _fewest_blocks(code: RankProgram) -> int:
-    """Return the thread blocks that a rank needs with as much sharing as possible."""
-    sends = sum(thread.send_to is not None for thread in code.threads)
-    return max(sends, sum(thread.receive_from is not None for thread in code.threads))
 
 
 def msccl_text(program: Program, options: Options) -> str:
     """Print a program as MSCCL XML; raise if the runtime cannot take it."""
     check_limits(program, chosen("runtime", options.runtime, tuple(RUNTIMES)))
-    _check_waits(program)
-    return "".join(f"{line}\n" for line in _algo(program, options))
-
-
-def _awaited(code: RankProgram) -> set[Step]:
-    """Return the instructions of a rank that others wait for."""
-    return {step for thread in code.threads for each in thread.instructions for step in each.after}
-
-
-def _check_waits(program: Program) -> None:
-    """Refuse waits for nops: they are no operations of a runtime, so nothing announces them."""
+    # Refuse waits for nops: they are no operations of a runtime, so nothing announces them.
     for rank, code in enumerate(program.ranks):
         for step in sorted(_awaited(code)):
             if code.threads[step.thread].instructions[step.number].op is Op.NOP:
@@ -107,6 +96,11 @@ def _check_waits(program: Program) -> None:
                     f"{program.name}: {spot(rank, *step)} is a nop that others wait for, which "
                     "MSCCL cannot express; let them wait for what it waits for"
                 )
+    return "".join(f"{line}\n" for line in _algo(program, options))
+
+
+def _awaited(code: RankProgram) -> set[Step]:
+    return {step for thread in code.threads for each in thread.instructions for step in each.after}
 
 
 def _algo(program: Program, options: Options) -> Iterator[str]:
@@ -125,20 +119,16 @@ def _algo(program: Program, options: Options) -> Iterator[str]:
         maxBytes=options.max_bytes,
     )
     for rank, code in enumerate(program.ranks):
-        yield from _gpu(rank, code)
+        sizes = {"i_chunks": code.input, "o_chunks": code.output, "s_chunks": code.scratch}
+        yield "  " + _tag("gpu", id=rank, **sizes)
+        numbers, awaited = _numbers(code), _awaited(code)
+        for index, thread in enumerate(code.threads):
+            ends = {"send": _or_none(thread.send_to), "recv": _or_none(thread.receive_from)}
+            yield "    " + _tag("tb", id=index, **ends, chan=thread.channel)
+            yield from _steps(index, thread, numbers, awaited)
+            yield "    </tb>"
+        yield "  </gpu>"
     yield "</algo>"
-
-
-def _gpu(rank: int, code: RankProgram) -> Iterator[str]:
-    sizes = {"i_chunks": code.input, "o_chunks": code.output, "s_chunks": code.scratch}
-    yield "  " + _tag("gpu", id=rank, **sizes)
-    numbers, awaited = _numbers(code), _awaited(code)
-    for index, thread in enumerate(code.threads):
-        ends = {"send": _or_none(thread.send_to), "recv": _or_none(thread.receive_from)}
-        yield "    " + _tag("tb", id=index, **ends, chan=thread.channel)
-        yield from _steps(index, thread, numbers, awaited)
-        yield "    </tb>"
-    yield "  </gpu>"
 
 
 def _numbers(code: RankProgram) -> Numbers:
@@ -177,7 +167,6 @@ def _steps(index: int, thread: Thread, numbers: Numbers, awaited: set[Step]) -> 
 
 
 def _or_none(value: int | None) -> int:
-    """Return a number, or -1 for none."""
     return -1 if value is None else value
 
 

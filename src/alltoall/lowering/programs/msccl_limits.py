@@ -86,7 +86,6 @@ def _instructions(code: RankProgram) -> Iterator[Instruction]:
 
 
 def _channels(code: RankProgram) -> Counter[int]:
-    """Return the number of thread blocks on each channel."""
     return Counter(thread.channel for thread in code.threads)
 
 

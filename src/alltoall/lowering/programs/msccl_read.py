@@ -6,13 +6,12 @@ and nops must wait for something (the runtime numbers its steps by their waits).
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from alltoall.errors import FormatError, InputError, UsageError
+from alltoall.errors import FormatError, UsageError
 from alltoall.ir.chunks import Chunks
-from alltoall.ir.files.fields import take_number, take_text
+from alltoall.ir.files.fields import naming, take_number, take_text
 from alltoall.ir.program import (
     EFFECTS,
     Instruction,
@@ -41,31 +40,7 @@ Fifo = tuple[int, int, int]
 
 def read_msccl(text: str, where: str) -> Program:
     """Build a program from MSCCL XML."""
-    algo = _algo(parse_dialect(text, where), where)
-    ranks = take_number(algo.attributes, "ngpus", where, least=2, most=MAX_GPUS)
-    chunks = take_number(algo.attributes, "nchunksperloop", where, least=1)
-    if chunks % ranks:
-        expected = f"expected a multiple of the {ranks} GPUs"
-        raise FormatError(f"{where}: nchunksperloop is {chunks}; {expected}")
-    channels = take_number(algo.attributes, "nchannels", where, least=1)
-    gpus = _by_id(algo.named("gpu"), ranks, "gpu", where)
-    codes = [_gpu(node, rank, channels, where) for rank, node in enumerate(gpus)]
-    slots = FIFO_SLOTS[take_text(algo.attributes, "proto", where, tuple(FIFO_SLOTS))]
-    try:
-        name = algo.attributes.get("name", "alltoall")
-        program = Program(name, Chunks(ranks, chunks // ranks), tuple(codes), slots)
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
-    _check_waits(program, where)
-    _check_counts(program, where)
-    problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
-    if all(problems):
-        raise FormatError(f"{where}: no runtime takes this file; {problems[0][0][1]}")
-    return program
-
-
-def _algo(top: Sequence[Node], where: str) -> Node:
-    algos = [node for node in top if node.name == "algo"]
+    algos = [node for node in parse_dialect(text, where) if node.name == "algo"]
     if len(algos) != 1:
         raise FormatError(f"{where}: {len(algos)} <algo> elements; expected one")
     algo = algos[0]
@@ -75,7 +50,36 @@ def _algo(top: Sequence[Node], where: str) -> Node:
     for key in ("minBytes", "maxBytes", "inplace"):
         if key in algo.attributes:
             take_number(algo.attributes, key, where, most=MAX_BYTES)
-    return algo
+    ranks = take_number(algo.attributes, "ngpus", where, least=2, most=MAX_GPUS)
+    chunks = take_number(algo.attributes, "nchunksperloop", where, least=1)
+    if chunks % ranks:
+        expected = f"expected a multiple of the {ranks} GPUs"
+        raise FormatError(f"{where}: nchunksperloop is {chunks}; {expected}")
+    channels = take_number(algo.attributes, "nchannels", where, least=1)
+    gpus = _by_id(algo.named("gpu"), ranks, "gpu", where)
+    codes = [_gpu(node, rank, channels, where) for rank, node in enumerate(gpus)]
+    slots = FIFO_SLOTS[take_text(algo.attributes, "proto", where, tuple(FIFO_SLOTS))]
+    with naming(where):
+        name = algo.attributes.get("name", "alltoall")
+        program = Program(name, Chunks(ranks, chunks // ranks), tuple(codes), slots)
+    # Refuse waits that form a circle within a rank.
+    for rank, code in enumerate(program.ranks):
+        graph = {
+            Step(thread, index): [*each.after, *([Step(thread, index - 1)] if index else [])]
+            for thread, line in enumerate(code.threads)
+            for index, each in enumerate(line.instructions)
+        }
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            steps = "; ".join(spot(rank, *step) for step in error.args[1][:4])
+            problem = f"these wait for each other in a circle: {steps}"
+            raise FormatError(f"{where}: {problem}") from None
+    _check_counts(program, where)
+    problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
+    if all(problems):
+        raise FormatError(f"{where}: no runtime takes this file; {problems[0][0][1]}")
+    return program
 
 
 def _gpu(node: Node, rank: int, channels: int, where: str) -> RankProgram:
@@ -91,7 +95,19 @@ def _gpu(node: Node, rank: int, channels: int, where: str) -> RankProgram:
         for number, step in enumerate(block.named("step"))
         if step.attributes.get("hasdep") == "1" and step.attributes.get("type") != "nop"
     }
-    _check_announced(threads, announced, here)
+    for block, thread in enumerate(threads):
+        after_nop = False
+        for number, instruction in enumerate(thread.instructions):
+            place = f"{here}, tb {block}, step {number}"
+            if after_nop and not instruction.after:
+                raise FormatError(f"{place}: follows a nop, so it must have the last wait itself")
+            after_nop = instruction.op is Op.NOP
+            for step in instruction.after:
+                if step not in announced:
+                    raise FormatError(
+                        f"{place}: waits for tb {step.thread}, step {step.number}, "
+                        "which does not exist, does not have hasdep=1, or is a nop"
+                    )
     return RankProgram(sizes[0], sizes[1], sizes[2], threads)
 
 
@@ -132,55 +148,18 @@ def _instruction(node: Node, number: int, here: str) -> Instruction:
     target = _place(node, "dst", EFFECTS[op].writes, here)
     count = take_number(node.attributes, "cnt", here, least=0 if op is Op.NOP else 1)
     take_number(node.attributes, "hasdep", here, most=1)
-    return Instruction(op, max(count, 1), source, target, _waits(node, op, here))
+    thread = take_number(node.attributes, "depid", here, least=-1)
+    index = take_number(node.attributes, "deps", here, least=-1)
+    if thread < 0 and op is Op.NOP:
+        raise FormatError(f"{here}: a nop that waits for nothing; the runtime would not count it")
+    after = (Step(thread, index),) if thread >= 0 else ()
+    return Instruction(op, max(count, 1), source, target, after)
 
 
 def _place(node: Node, side: str, used: bool, here: str) -> Place | None:
     buffer = BUFFER_NAMES[take_text(node.attributes, f"{side}buf", here, tuple(BUFFER_NAMES))]
     offset = take_number(node.attributes, f"{side}off", here, least=0 if used else -1)
     return Place(buffer, offset) if used else None
-
-
-def _waits(node: Node, op: Op, here: str) -> tuple[Step, ...]:
-    thread = take_number(node.attributes, "depid", here, least=-1)
-    index = take_number(node.attributes, "deps", here, least=-1)
-    if thread >= 0:
-        return (Step(thread, index),)
-    if op is Op.NOP:
-        raise FormatError(f"{here}: a nop that waits for nothing; the runtime would not count it")
-    return ()
-
-
-def _check_announced(threads: tuple[Thread, ...], announced: set[Step], here: str) -> None:
-    for block, thread in enumerate(threads):
-        after_nop = False
-        for number, instruction in enumerate(thread.instructions):
-            place = f"{here}, tb {block}, step {number}"
-            if after_nop and not instruction.after:
-                raise FormatError(f"{place}: follows a nop, so it must have the last wait itself")
-            after_nop = instruction.op is Op.NOP
-            for step in instruction.after:
-                if step not in announced:
-                    raise FormatError(
-                        f"{place}: waits for tb {step.thread}, step {step.number}, "
-                        "which does not exist, does not have hasdep=1, or is a nop"
-                    )
-
-
-def _check_waits(program: Program, where: str) -> None:
-    """Refuse waits that form a circle within a rank."""
-    for rank, code in enumerate(program.ranks):
-        graph = {
-            Step(thread, index): [*each.after, *([Step(thread, index - 1)] if index else [])]
-            for thread, line in enumerate(code.threads)
-            for index, each in enumerate(line.instructions)
-        }
-        try:
-            TopologicalSorter(graph).prepare()
-        except CycleError as error:
-            steps = "; ".join(spot(rank, *step) for step in error.args[1][:4])
-            problem = f"these wait for each other in a circle: {steps}"
-            raise FormatError(f"{where}: {problem}") from None
 
 
 def _check_counts(program: Program, where: str) -> None:
@@ -208,18 +187,19 @@ def _check_counts(program: Program, where: str) -> None:
 def refusals(program: Program, text: str, where: str) -> dict[str, str]:
     """Return the reasons of each runtime that rejects a file with this program."""
     given = attributes_of("algo", text, where)
-    found = {runtime: "; ".join(_reasons(program, given, runtime)) for runtime in RUNTIMES}
-    return {runtime: reasons for runtime, reasons in found.items() if reasons}
-
-
-def _reasons(program: Program, given: dict[str, str], runtime: str) -> Iterator[str]:
-    missing = [key for key in NEEDED[runtime] if key not in given]
-    if missing:
-        yield (
-            f"its parser requires {', '.join(missing)}, which the file does not have; "
-            "`alltoall lower FILE --to msccl` writes it completed"
-        )
-    yield from (problem for _, problem in excesses(program, runtime))
+    found: dict[str, str] = {}
+    for runtime in RUNTIMES:
+        reasons = [problem for _, problem in excesses(program, runtime)]
+        missing = [key for key in NEEDED[runtime] if key not in given]
+        if missing:
+            reasons.insert(
+                0,
+                f"its parser requires {', '.join(missing)}, which the file does not have; "
+                "`alltoall lower FILE --to msccl` writes it completed",
+            )
+        if reasons:
+            found[runtime] = "; ".join(reasons)
+    return found
 
 
 def complete_msccl(text: str, options: Options, where: str) -> str:

@@ -7,11 +7,12 @@ the executor hold: it does not check them, and a plan beyond them would overrun 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from alltoall.errors import FormatError, InputError
+from alltoall.errors import FormatError
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.execution_plan import Copy, ExecutionPlan, Operation, PlanOp, RankPlan
 from alltoall.ir.files.fields import (
     Json,
+    naming,
     short,
     take_int,
     take_ints,
@@ -115,12 +116,6 @@ READERS: dict[str, Callable[[Json, Block, str], list[Operation]]] = {
 }
 
 
-def read_operation(value: object, block: Block, spot: str) -> list[Operation]:
-    """Read one operation, which expands to none, one or several."""
-    op = take_object(value, spot)
-    return READERS[take_text(op, "name", spot, tuple(READERS))](op, block, spot)
-
-
 def _chosen_channels(op: Json, block: Block, spot: str) -> tuple[int, ...]:
     own = block.channels[take_text(op, "channel_type", spot, CHANNEL_TYPES)]
     chosen = take_ints(op, "channel_ids", spot, MAX_PER_OPERATION)
@@ -171,10 +166,8 @@ def read_mscclpp(text: str, where: str) -> ExecutionPlan:
         raise FormatError(f"{where}: inplace is {short(plan.get('inplace'))}; expected false")
     gpus = take_list(plan, "gpus", where, MAX_RANKS)
     ranks = tuple(_gpu(gpu, rank, where) for rank, gpu in enumerate(gpus))
-    try:
+    with naming(where):
         return ExecutionPlan(take_text(plan, "name", where), _chunks(plan, ranks, where), ranks)
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
 
 
 def _chunks(plan: Json, ranks: tuple[RankPlan, ...], where: str) -> Chunks:
@@ -201,7 +194,13 @@ def _gpu(value: object, rank: int, where: str) -> RankPlan:
     if take_int(gpu, "id", here) != rank:
         raise FormatError(f"{here}: its id is {gpu['id']}; expected the GPUs in order")
     peers = _by_type(gpu, "channels", "channel_type", "connected_to", here, (MAX_LINKS, MAX_LINKS))
-    remote = _remote_buffers(gpu, here)
+    remote: list[RemoteBuffer] = []
+    for index, each in enumerate(take_list(gpu, "remote_buffers", here, MAX_LINKS)):
+        spot = f"{here}, remote buffer {index}"
+        buffer = take_object(each, spot)
+        kind = _kind(buffer, spot)
+        access = take_list(buffer, "access_channel_types", spot, len(CHANNEL_TYPES))
+        remote.append((take_int(buffer, "rank", spot), kind, tuple(map(str, access))))
     blocks = tuple(
         _block(block, index, rank, peers, remote, f"{here}, threadblock {index}")
         for index, block in enumerate(take_list(gpu, "threadblocks", here, MAX_BLOCKS))
@@ -212,7 +211,6 @@ def _gpu(value: object, rank: int, where: str) -> RankPlan:
 
 
 def _by_type(obj: Json, key: str, type_key: str, ids_key: str, here: str, limits: Limits) -> ByType:
-    """Return the numbers in the entries of a list, by type of channel."""
     found: ByType = {kind: [] for kind in CHANNEL_TYPES}
     spot = f"{here}, {key}"
     for value in take_list(obj, key, here, limits[0]):
@@ -220,17 +218,6 @@ def _by_type(obj: Json, key: str, type_key: str, ids_key: str, here: str, limits
         kind = take_text(entry, type_key, spot, CHANNEL_TYPES)
         found[kind] += take_ints(entry, ids_key, spot, limits[1])
     return found
-
-
-def _remote_buffers(gpu: Json, here: str) -> list[RemoteBuffer]:
-    buffers = []
-    for index, value in enumerate(take_list(gpu, "remote_buffers", here, MAX_LINKS)):
-        spot = f"{here}, remote buffer {index}"
-        buffer = take_object(value, spot)
-        kind = _kind(buffer, spot)
-        access = take_list(buffer, "access_channel_types", spot, len(CHANNEL_TYPES))
-        buffers.append((take_int(buffer, "rank", spot), kind, tuple(map(str, access))))
-    return buffers
 
 
 def _block(
@@ -244,33 +231,23 @@ def _block(
     block = take_object(value, here)
     if take_int(block, "id", here) != index:
         raise FormatError(f"{here}: its id is {block['id']}; expected the thread blocks in order")
-    context = Block(rank, _channels(block, peers, here), _references(block, remote, here))
-    return tuple(
-        operation
-        for number, each in enumerate(take_list(block, "ops", here, MAX_OPERATIONS))
-        for operation in read_operation(each, context, f"{here}, op {number}")
-    )
-
-
-def _channels(block: Json, peers: ByType, here: str) -> ByType:
-    """Return the channels of a block, by type, as numbers among all channels of the rank."""
     channels = _by_type(block, "channels", "channel_type", "channel_ids", here, BLOCK_LIMITS)
     for kind, first in (("memory", 0), ("port", len(peers["memory"]))):
         for channel in channels[kind]:
             if channel >= len(peers[kind]):
                 raise FormatError(f"{here}: {kind} channel {channel} does not exist")
         channels[kind] = [first + channel for channel in channels[kind]]
-    return channels
-
-
-def _references(
-    block: Json, remote: list[RemoteBuffer], here: str
-) -> dict[str, list[tuple[int, Buffer]]]:
-    """Return the remote buffers of a block, by type of channel."""
     keys = ("remote_buffer_refs", "access_channel_type", "remote_buffer_ids")
     ids = _by_type({keys[0]: []} | block, *keys, here, BLOCK_LIMITS)
     for kind, buffers in ids.items():
         for buffer in buffers:
             if buffer >= len(remote) or kind not in remote[buffer][2]:
                 raise FormatError(f"{here}: remote buffer {buffer} is not there for {kind} access")
-    return {kind: [remote[buffer][:2] for buffer in buffers] for kind, buffers in ids.items()}
+    referred = {kind: [remote[each][:2] for each in buffers] for kind, buffers in ids.items()}
+    context = Block(rank, channels, referred)
+    operations: list[Operation] = []
+    for number, each in enumerate(take_list(block, "ops", here, MAX_OPERATIONS)):
+        spot = f"{here}, op {number}"
+        op = take_object(each, spot)
+        operations += READERS[take_text(op, "name", spot, tuple(READERS))](op, context, spot)
+    return tuple(operations)

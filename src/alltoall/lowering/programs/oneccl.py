@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
 
-from alltoall.errors import FormatError, InputError
+from alltoall.errors import FormatError
 from alltoall.ir.arrays import rows
 from alltoall.ir.chunks import Chunks
-from alltoall.ir.files.fields import take_number, take_text
+from alltoall.ir.files.fields import naming, take_number, take_text
 from alltoall.ir.files.xml import parse_xml, require_element
 from alltoall.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Step, Thread
 from alltoall.ir.schedule import Schedule
@@ -138,11 +138,9 @@ def read_oneccl(text: str, where: str) -> Program:
     if found != expected_ranks:
         raise FormatError(f"{where}: {found} ranks; expected {expected_ranks}")
     ranks = tuple(_rank(node, rank, where) for rank, node in enumerate(root[len(shards) :]))
-    try:
+    with naming(where):
         chunks = _chunks(root, shards, len(ranks), where)
         return Program(root.attrib["name"], chunks, ranks, FIFO_SLOTS)
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
 
 
 def _chunks(root: Element, shards: list[Element], ranks: int, where: str) -> Chunks:

@@ -132,20 +132,19 @@ def emit_chakra(schedule: Schedule, options: Options) -> dict[str, bytes]:
     traffic = traffic_of(schedule, options)
     files: dict[str, bytes] = {}
     for rank, operations in enumerate(traffic.ranks):
-        metadata = b"".join(_field(2, each) for each in _metadata(traffic, rank))
+        # The attributes of the whole, which the reader of ASTRA-sim skips.
+        attributes = [
+            _attribute("schema", STRING, SCHEMA.encode()),
+            _attribute("alltoall_name", STRING, traffic.name.encode(errors="replace")),
+            _attribute("alltoall_shard", INT64, traffic.unit),
+        ]
+        if traffic.shard.counts is not None:
+            row = np.asarray(traffic.shard.counts[rank]).tolist()
+            attributes.append(_attribute("alltoall_shards", INT64_LIST, _packed(1, row)))
+        metadata = b"".join(_field(2, each) for each in attributes)
         nodes = (_node(index, rank, operation) for index, operation in enumerate(operations))
         files[f"alltoall.{rank}.et"] = b"".join(map(_sized, (metadata, *nodes)))
     return files
-
-
-def _metadata(traffic: Traffic, rank: int) -> Iterator[bytes]:
-    """Yield the attributes of the whole, which the reader of ASTRA-sim skips."""
-    yield _attribute("schema", STRING, SCHEMA.encode())
-    yield _attribute("alltoall_name", STRING, traffic.name.encode(errors="replace"))
-    yield _attribute("alltoall_shard", INT64, traffic.unit)
-    if traffic.shard.counts is not None:
-        row = np.asarray(traffic.shard.counts[rank]).tolist()
-        yield _attribute("alltoall_shards", INT64_LIST, _packed(1, row))
 
 
 def _node(number: int, rank: int, operation: TrafficOperation) -> bytes:
@@ -174,7 +173,6 @@ def _packed(key: int, numbers: list[int]) -> bytes:
 
 
 def _field(key: int, value: int | bytes) -> bytes:
-    """Return a field: a number, or bytes after their length."""
     if isinstance(value, int):
         return _varint(key << 3 | VARINT) + _varint(value)
     return _varint(key << 3 | BYTES) + _sized(value)

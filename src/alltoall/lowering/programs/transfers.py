@@ -42,10 +42,6 @@ class Transfers:
         """The number of transfers."""
         return len(self.step)
 
-    def chunk_ids(self) -> Ints:
-        """Return one number per chunk: by source, then destination, then chunk."""
-        return (self.source * self.ranks + self.destination) * self.chunks.most + self.chunk
-
 
 def transfers_of(schedule: Schedule) -> Transfers:
     """Return the transfers between ranks; hops through nodes that are not terminals are joined."""
@@ -123,7 +119,20 @@ def place(transfers: Transfers, reuse: bool = True, rest: int = 0) -> BufferPlac
     pairs, chunks = (transfers.source, transfers.destination), transfers.chunks
     fresh = transfers.sender == transfers.source
     forwards = np.flatnonzero(~fresh)
-    origin = _origins(transfers, forwards)
+    # The last transfer that brought each chunk to its sender: what arrives in a step can leave from
+    # the next step on.
+    pair = transfers.source * transfers.ranks + transfers.destination
+    chunk: Ints = pair * transfers.chunks.most + transfers.chunk
+    ids, steps = np.unique(chunk, return_inverse=True)[1], transfers.steps + 1
+    arrival = (transfers.receiver * transfers.count + ids) * steps + transfers.step
+    departure = (transfers.sender * transfers.count + ids) * steps + transfers.step
+    order = np.argsort(arrival, kind="stable")
+    origin = order[np.searchsorted(arrival[order], departure[forwards]) - 1]
+    brought = transfers.receiver[origin] == transfers.sender[forwards]
+    brought &= (ids[origin] == ids[forwards]) & (transfers.step[origin] < transfers.step[forwards])
+    for missing in forwards[~brought][:1]:
+        problem = "before it has received it"
+        raise InputError(_describe_send(transfers, transfers.sender, int(missing), problem))
     delivered = transfers.receiver == transfers.destination
     # From this step on nobody needs the chunk in the place to which a transfer brought it.
     until = transfers.step + 1
@@ -136,24 +145,6 @@ def place(transfers: Transfers, reuse: bool = True, rest: int = 0) -> BufferPlac
     from_offset = chunks.in_input(*pairs) + transfers.chunk
     from_buffer[forwards], from_offset[forwards] = to_buffer[origin], to_offset[origin]
     return BufferPlacement(transfers, from_buffer, from_offset, to_buffer, to_offset, sizes)
-
-
-def _origins(transfers: Transfers, forwards: Ints) -> Ints:
-    """Return, for each transfer in `forwards`, the last one that brought its chunk to its sender.
-
-    A chunk that arrives in a step can leave from the next step on.
-    """
-    ids, steps = np.unique(transfers.chunk_ids(), return_inverse=True)[1], transfers.steps + 1
-    arrival = (transfers.receiver * transfers.count + ids) * steps + transfers.step
-    departure = (transfers.sender * transfers.count + ids) * steps + transfers.step
-    order = np.argsort(arrival, kind="stable")
-    origin = order[np.searchsorted(arrival[order], departure[forwards]) - 1]
-    brought = transfers.receiver[origin] == transfers.sender[forwards]
-    brought &= (ids[origin] == ids[forwards]) & (transfers.step[origin] < transfers.step[forwards])
-    for missing in forwards[~brought][:1]:
-        problem = "before it has received it"
-        raise InputError(_describe_send(transfers, transfers.sender, int(missing), problem))
-    return origin
 
 
 def _allocate(transfers: Transfers, stored: Ints, until: Ints) -> tuple[Ints, Ints]:

@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from alltoall.errors import InputError
-from alltoall.ir.arrays import Floats, Ints, inner_index, rows, starts_of
+from alltoall.ir.arrays import Ints, inner_index, rows, starts_of
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import one_line
 from alltoall.lowering.options import TABLE_ROUTES, Options
@@ -89,19 +89,6 @@ def chunk_counts(routes: Routes) -> Ints:
     first = starts_of(sizes)[:-1]
     total = np.add.reduceat(routes.weight, first)
     share = routes.weight / np.repeat(total, sizes)
-    chunks = _least_chunks(share, first, sizes)
-    if not chunks.all():
-        few = USUAL_CHUNKS * total.max() <= MOST_CHUNKS
-        raise InputError(
-            f"the weights {pair_name(routes, int(first[np.argmin(chunks)]))} are no whole chunks, "
-            f"of at most {MOST_CHUNKS} per shard; route again with "
-            f"{f'--chunks {USUAL_CHUNKS}' if few else '--method single'}"
-        )
-    return np.asarray(np.rint(share * np.repeat(chunks, sizes)), dtype=np.int64)
-
-
-def _least_chunks(share: Floats, first: Ints, sizes: Ints) -> Ints:
-    """Return the fewest chunks per pair that make all its shares whole, 0 if there are none."""
     chunks = np.zeros(len(sizes), dtype=np.int64)
     left = np.arange(len(sizes))
     for tried in range(1, MOST_CHUNKS + 1):
@@ -112,7 +99,14 @@ def _least_chunks(share: Floats, first: Ints, sizes: Ints) -> Ints:
         left = left[~whole]
         if not len(left):
             break
-    return chunks
+    if not chunks.all():
+        few = USUAL_CHUNKS * total.max() <= MOST_CHUNKS
+        raise InputError(
+            f"the weights {pair_name(routes, int(first[np.argmin(chunks)]))} are no whole chunks, "
+            f"of at most {MOST_CHUNKS} per shard; route again with "
+            f"{f'--chunks {USUAL_CHUNKS}' if few else '--method single'}"
+        )
+    return np.asarray(np.rint(share * np.repeat(chunks, sizes)), dtype=np.int64)
 
 
 def _queues(routes: Routes, counts: Ints, rank: Ints, address: Ints, options: Options) -> _Queues:

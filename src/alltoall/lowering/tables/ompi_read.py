@@ -157,11 +157,21 @@ def read_ompi(text: str, where: str) -> RoutedFile:
     file = _file(columns, node, where)
     sends, queue_pairs = _array(columns.sends, 3), _array(columns.queues, 7)
     queues = QueueTable(root.attrib["hash"], address, sends, queue_pairs)
-    return by_node(queues.checked(_with_facts(file, root, queues, where)))
+    # Hold the numbers in the root against the routes and queue pairs.
+    phases = 1 + int(queues.phase.max())
+    for key, found in (
+        ("routes-per-destination", int(pair_sizes(file.source, file.destination).max())),
+        ("layers", 0 if file.layer is None else 1 + int(file.layer.max())),
+        ("phases", phases),
+    ):
+        stated = take_number(root.attrib, key, where)
+        if found > stated or (found < stated and key != "routes-per-destination"):
+            raise FormatError(f"{where}: {key} is {root.attrib[key]}; found {found} in the file")
+    facts = {"hash": root.attrib["hash"], "phases": phases}
+    return by_node(queues.checked(replace(file, facts=facts)))
 
 
 def _rank(element: Element, rank: int, here: str, columns: _Columns) -> tuple[int, int]:
-    """Read a rank into the columns; return its node and address."""
     _check(element, "rank", here)
     take_text(element.attrib, "id", here, (str(rank),))
     address = parse_dotted(element.attrib["address"])
@@ -175,7 +185,6 @@ def _rank(element: Element, rank: int, here: str, columns: _Columns) -> tuple[in
 
 
 def _send(element: Element, rank: int, here: str, columns: _Columns) -> None:
-    """Read a send into the columns: its routes, then its queue pairs."""
     send, before = len(columns.sends), (len(columns.routes), len(columns.queues))
     columns.sends.append((rank, *_take_numbers(element, ATTRIBUTES["send"], here)))
     for each in element:
@@ -225,26 +234,11 @@ def _file(columns: _Columns, node: Ints, where: str) -> RoutedFile:
     return file
 
 
-def _with_facts(file: RoutedFile, root: Element, queues: QueueTable, where: str) -> RoutedFile:
-    """Hold the numbers in the root against the routes and queue pairs."""
-    phases = 1 + int(queues.phase.max())
-    for key, found in (
-        ("routes-per-destination", int(pair_sizes(file.source, file.destination).max())),
-        ("layers", 0 if file.layer is None else 1 + int(file.layer.max())),
-        ("phases", phases),
-    ):
-        stated = take_number(root.attrib, key, where)
-        if found > stated or (found < stated and key != "routes-per-destination"):
-            raise FormatError(f"{where}: {key} is {root.attrib[key]}; found {found} in the file")
-    return replace(file, facts={"hash": root.attrib["hash"], "phases": phases})
-
-
 def _array(rows: Sequence[tuple[int, ...]], width: int) -> Ints:
     return np.array(rows, dtype=np.int64).reshape(-1, width)
 
 
 def _numbers(texts: list[str]) -> Ints:
-    """Return the integers of all lists."""
     return np.array(" ".join(texts).split(" ") if texts else [], dtype=np.int64)
 
 

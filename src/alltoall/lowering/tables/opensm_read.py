@@ -91,7 +91,6 @@ class ForwardingFile(RoutedFile):
         return np.concatenate(pairs), np.concatenate(links)
 
     def _table(self, topology: Topology) -> Ints:
-        """Return the next link from each node to each terminal."""
         adapters = int(self.goal.max(initial=-1)) + 1
         if (self.switches, adapters) != (topology.nodes, len(topology.terminals)):
             self._wrong(

@@ -138,7 +138,15 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
     """
     topology, file = problem.topology, file.on(problem)
     _require_terminals(file, topology)
-    link = _links(file, topology)
+    first = starts_of(topology.out_degree)
+    by_node = np.argsort(topology.tail, kind="stable")
+    known = file.node < topology.nodes
+    node = np.where(known, file.node, 0)
+    known &= file.port < topology.out_degree[node]
+    link: Ints = by_node[first[node] + np.where(known, file.port, 0)]
+    violations = list(_wrong_hops(file, topology, link, known))
+    if violations:
+        raise VerificationError(file.name, violations)
     ends = (topology.position[file.source], topology.position[file.destination])
     return Routes(
         problem=problem,
@@ -163,20 +171,6 @@ def _require_terminals(file: RoutedFile, topology: Topology) -> None:
             stray = topology.node_name(int(ends[route]))
             problem = f"node {stray} is no terminal of the topology"
             raise VerificationError(file.name, [f"{file.route(route, topology)}: {problem}"])
-
-
-def _links(file: RoutedFile, topology: Topology) -> Ints:
-    """Return the link of every hop; raise for ports that do not exist or lead elsewhere."""
-    first = starts_of(topology.out_degree)
-    by_node = np.argsort(topology.tail, kind="stable")
-    known = file.node < topology.nodes
-    node = np.where(known, file.node, 0)
-    known &= file.port < topology.out_degree[node]
-    link: Ints = by_node[first[node] + np.where(known, file.port, 0)]
-    violations = list(_wrong_hops(file, topology, link, known))
-    if violations:
-        raise VerificationError(file.name, violations)
-    return link
 
 
 def _wrong_hops(

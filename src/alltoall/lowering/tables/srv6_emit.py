@@ -135,18 +135,14 @@ def _add_routes(sections: Sections, routes: Routes, address: list[str]) -> None:
     """Add the weight of a route at its source, in a comment, and its address at its destination."""
     node = routes.problem.topology.terminals
     ends = rows(node[routes.source], node[routes.destination])
-    labels = zip(address, weights_as_text(routes), _layers(routes), strict=True)
+    layers = ["-"] * routes.count
+    if routes.layers is not None:
+        fields = layers_as_fields(routes)
+        layers = [",".join(map(str, each.get("layers") or [each["layer"]])) for each in fields]
+    labels = zip(address, weights_as_text(routes), layers, strict=True)
     for (source, destination), (own, weight, layer) in zip(ends, labels, strict=True):
         sections[source].append(f"# route {own} weight {weight} layer {layer}")
         sections[destination].append(f"address add {own}/128 dev lo nodad")
-
-
-def _layers(routes: Routes) -> list[str]:
-    """Return the layer of each route, the layers of its hops if they differ, or "-" for none."""
-    if routes.layers is None:
-        return ["-"] * routes.count
-    fields = layers_as_fields(routes)
-    return [",".join(map(str, each.get("layers") or [each["layer"]])) for each in fields]
 
 
 def _add_encap(sections: Sections, routes: Routes, address: list[str], options: Options) -> None:
@@ -164,7 +160,6 @@ def _add_encap(sections: Sections, routes: Routes, address: list[str], options: 
 
 
 def _add_plain(sections: Sections, routes: Routes, address: list[str], options: Options) -> None:
-    """Add a route at every node that a route leaves."""
     topology = routes.problem.topology
     segment = link_addresses(topology)
     ends = (topology.tail[routes.link], ports_of(topology)[routes.link])

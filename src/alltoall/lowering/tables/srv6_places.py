@@ -77,7 +77,6 @@ class Srv6Places:
 
     @cached_property
     def _nodes(self) -> dict[str, int]:
-        """The node of each prefix."""
         return {prefix: node for node, prefix in enumerate(self.prefix)}
 
 
@@ -102,7 +101,6 @@ def plain_lines(
 
 
 def _read(lines: Sequence[str], nodes: int, where: str) -> Srv6Places | None:
-    """Return the places in a file, or None."""
     rows: dict[int, list[str]] = {}
     node = 0
     for line in lines:

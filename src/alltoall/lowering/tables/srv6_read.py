@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import FormatError, VerificationError
-from alltoall.ir.arrays import Ints, starts_of
+from alltoall.ir.arrays import starts_of
 from alltoall.ir.files.json.routes import layers_from_fields
 from alltoall.lowering.options import STEERING
 from alltoall.lowering.tables.routed_file import RoutedFile, require_order
@@ -208,7 +208,14 @@ def _file(read: _Lines, paths: dict[Key, list[Hop]], steering: str, where: str) 
         facts={"steering": steering},
     )
     require_order(file, keys[:, 2] - 1, where)
-    _require_heads(file, links[:, 0], where)
+    # Check that each link's address names the node at which the next hop begins.
+    head = links[:, 0]
+    follows = np.append(file.node[1:], 0)
+    follows[file.start[1:] - 1] = file.destination
+    for at in np.flatnonzero(head != follows)[:1]:
+        name = file.route(int(np.searchsorted(file.start, at, side="right")) - 1)
+        violation = f"{name} goes to node {head[at]} and on from node {follows[at]}"
+        raise VerificationError(where, [violation])
     return file
 
 
@@ -217,16 +224,6 @@ def _layer_fields(layer: str, hops: list[Hop]) -> dict[str, Any]:
     given = [] if layer == "-" else [int(each) for each in layer.split(",")]
     one = {"layer": given[0]} if len(given) == 1 else {}
     return {"hops": hops} | one | ({"layers": given} if len(given) > 1 else {})
-
-
-def _require_heads(file: RoutedFile, head: Ints, where: str) -> None:
-    """Check that each link's address names the node at which the next hop begins."""
-    follows = np.append(file.node[1:], 0)
-    follows[file.start[1:] - 1] = file.destination
-    for at in np.flatnonzero(head != follows)[:1]:
-        name = file.route(int(np.searchsorted(file.start, at, side="right")) - 1)
-        violation = f"{name} goes to node {head[at]} and on from node {follows[at]}"
-        raise VerificationError(where, [violation])
 
 
 def _weight(text: str, where: str) -> float:

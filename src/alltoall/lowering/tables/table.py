@@ -48,6 +48,19 @@ def emit_routes_table(routes: Routes, options: Options) -> str:
     require_layers(routes)
     ordered, _ = in_file_order(routes)
     check_room(ordered, options.max_routes or TABLE_ROUTES)
+    topology = ordered.problem.topology
+    ends = ordered.start.tolist()
+    nodes = topology.tail[ordered.link].tolist()
+    ports = ports_of(topology)[ordered.link].tolist()
+    columns = (
+        topology.terminals[ordered.source].tolist(),
+        topology.terminals[ordered.destination].tolist(),
+        inner_index(pair_sizes(ordered.source, ordered.destination)).tolist(),
+        weights_as_text(ordered),
+        [nodes[low:high] for low, high in pairwise(ends)],
+        [ports[low:high] for low, high in pairwise(ends)],
+    )
+    rows = zip(zip(*columns, strict=True), layers_as_fields(ordered), strict=True)
     table = {
         "format": TABLE_FORMAT,
         "method": routes.method,
@@ -58,26 +71,9 @@ def emit_routes_table(routes: Routes, options: Options) -> str:
         "max_routes_per_destination": options.max_routes or TABLE_ROUTES,
         "layers": routes.layers,
         "denominator": routes.denominator,
-        "routes": _rows(ordered),
+        "routes": [dict(zip(KEYS, row, strict=True)) | layer for row, layer in rows],
     }
     return json.dumps(table, separators=(",", ":"), allow_nan=False) + "\n"
-
-
-def _rows(routes: Routes) -> list[dict[str, Any]]:
-    topology = routes.problem.topology
-    ends = routes.start.tolist()
-    nodes = topology.tail[routes.link].tolist()
-    ports = ports_of(topology)[routes.link].tolist()
-    columns = (
-        topology.terminals[routes.source].tolist(),
-        topology.terminals[routes.destination].tolist(),
-        inner_index(pair_sizes(routes.source, routes.destination)).tolist(),
-        weights_as_text(routes),
-        [nodes[low:high] for low, high in pairwise(ends)],
-        [ports[low:high] for low, high in pairwise(ends)],
-    )
-    rows = zip(zip(*columns, strict=True), layers_as_fields(routes), strict=True)
-    return [dict(zip(KEYS, row, strict=True)) | layer for row, layer in rows]
 
 
 def read_routes_table(text: str, where: str) -> RoutedFile:
@@ -97,7 +93,12 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
         _require_keys(row, {*KEYS, kind}, here)
     hops = _hops(rows, where)
     weights = [parse_weight(row["weight"], f"{where}: routes[{k}]") for k, row in enumerate(rows)]
-    _check_layers(rows, where)
+    # Refuse layers that are no integers.
+    one, several = ([row for row in rows if key in row] for key in ("layer", "layers"))
+    _column(one, "layer", where)
+    for row in several:
+        take_list(row, "layers", where)
+    _flat(several, "layers", where)
     layer, hop_layer = layers_from_fields(rows, "nodes", where)
     file = RoutedFile(
         kind="routes",
@@ -145,7 +146,6 @@ def _require_keys(obj: dict[str, Any], keys: set[str], where: str) -> None:
 
 
 def _hops(rows: list[Any], where: str) -> Ints:
-    """Return the hops of each route, as many nodes as ports."""
     for index, row in enumerate(rows):
         here, nodes, ports = f"{where}: routes[{index}]", row["nodes"], row["ports"]
         if not isinstance(nodes, list) or not isinstance(ports, list) or not nodes:
@@ -156,17 +156,7 @@ def _hops(rows: list[Any], where: str) -> Ints:
     return np.array([len(row["nodes"]) for row in rows], dtype=np.int64)
 
 
-def _check_layers(rows: list[Any], where: str) -> None:
-    """Refuse layers that are no integers."""
-    one, several = ([row for row in rows if key in row] for key in ("layer", "layers"))
-    _column(one, "layer", where)
-    for row in several:
-        take_list(row, "layers", where)
-    _flat(several, "layers", where)
-
-
 def _column(rows: list[Any], key: str, where: str) -> Ints:
-    """Return the integers under a key."""
     values = [row[key] for row in rows]
     if not _are_ints(values):
         for index, row in enumerate(rows):
@@ -175,7 +165,6 @@ def _column(rows: list[Any], key: str, where: str) -> Ints:
 
 
 def _flat(rows: list[Any], key: str, where: str) -> Ints:
-    """Return the integers of all arrays under a key."""
     values = list(chain.from_iterable(row[key] for row in rows))
     if not _are_ints(values):
         for index, row in enumerate(rows):

@@ -91,25 +91,36 @@ def route_updown(problem: Problem, _: RouteSettings) -> Routes:
             reached[tails] = True
             descends[tails] = ~climbs[links[first]]
         used[row[row != NOTHING]] += 1
+    source, destination = problem.demand.pairs()
+    lost = np.flatnonzero(table[destination, topology.terminals[source]] == NOTHING)
+    if len(lost):
+        begin, end = (topology.terminal_name(int(each[lost[0]])) for each in (source, destination))
+        raise InputError(
+            f"{topology.name}: method updown: no table by which {begin} climbs first and then "
+            f"descends to {end}; expected a tree of links in both directions. Other networks "
+            "have `sssp` and `ecmp`"
+        )
     return routes_from_tables(problem, table, "updown")
 
 
 def _climbs(topology: Topology) -> NDArray[np.bool_]:
     """Return which links lead up: nearer to the root, or as near and to a lower number.
 
-    The root is the node whose farthest node is nearest.
+    The root is the node whose farthest node is nearest. A link without a partner in the other
+    direction counts as many hops as there are nodes: where cables lead to the root, they climb.
     """
-    if not topology.bidirectional:
-        raise InputError(
-            f"{topology.name}: method updown: some link has no partner of the same capacity in the "
-            "other direction; expected cables. Directed networks have `sssp` and `ecmp`"
-        )
-    graph, unit = core_graph(topology), np.ones(topology.links)
-    blocks = row_blocks(topology.nodes, topology.nodes)
-    nodes = np.arange(topology.nodes)
-    farthest = np.concatenate([core.distances(graph, unit, nodes[b]).max(axis=1) for b in blocks])
-    (rank,) = core.distances(graph, unit, nodes[[int(farthest.argmin())]])
-    tail, head = topology.tail, topology.head
+    tail, head, nodes = topology.tail, topology.head, topology.nodes
+    paired = np.isin(tail * nodes + head, head * nodes + tail)
+    both = core.Graph(nodes, np.concatenate([tail, head]), np.concatenate([head, tail]))
+    hops = np.tile(np.where(paired, 1.0, nodes), 2)
+    farthest = np.empty(nodes)
+    for rows in row_blocks(nodes, nodes):
+        found = core.distances(both, hops, np.arange(nodes)[rows])
+        farthest[rows] = np.where(np.isfinite(found), found, 0.0).max(axis=1)
+    rank = np.full(nodes, np.inf)
+    while len(left := np.flatnonzero(np.isinf(rank))):
+        root = left[farthest[left].argmin()]
+        rank = np.minimum(rank, core.distances(both, hops, np.array([root]))[0])
     return np.asarray((rank[head] < rank[tail]) | ((rank[head] == rank[tail]) & (head < tail)))
 
 
@@ -159,9 +170,15 @@ MOST_PAIRS = 1_000_000
 """Pairs up to which the comparison takes a second at most."""
 
 
+def shortest_path_time(problem: Problem) -> float | None:
+    """Return the time of shortest-path routing, None where that would take long to find."""
+    if len(problem.sources) * len(problem.topology.terminals) > MOST_PAIRS:
+        return None
+    return route_sssp(problem, RouteSettings()).time
+
+
 def shortest_path_reach(answer: Answer, settings: SolveSettings) -> dict[str, Any]:
     """Return the time of shortest-path routing, for the summary of an answer by another method."""
-    pairs = len(answer.problem.sources) * len(answer.problem.topology.terminals)
-    if answer.method == METHOD or pairs > MOST_PAIRS or settings.out_of_time():
-        return {}
-    return {"shortest_path_time": route_sssp(answer.problem, RouteSettings(solve=settings)).time}
+    late = answer.method == METHOD or settings.out_of_time()
+    time = None if late else shortest_path_time(answer.problem)
+    return {} if time is None else {"shortest_path_time": time}

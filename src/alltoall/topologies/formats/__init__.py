@@ -198,7 +198,6 @@ def _names(reading: bool) -> str:
 
 
 def _guess(path: Path, text: str) -> str:
-    """Guess the format of a file by its content, else by its suffix."""
     suffix = _by_suffix(path, reading=True)
     certain = suffix in ("edgelist", "graphml") and path.suffix.lower() != ".txt"
     key = suffix if certain else _sniff(text) or suffix

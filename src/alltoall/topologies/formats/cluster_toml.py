@@ -71,7 +71,6 @@ def read(text: str, where: str, name: str) -> Topology:
 
 
 def _read_hosts(table: Any, here: str) -> tuple[Host, int]:
-    """Return the kind and the number of hosts of a table."""
     if not isinstance(table, dict):
         raise FormatError(f"{here}: is {short(table)}; expected a table")
     _refuse_others(table, {*HOST_KEYS, "kind", "count"}, here)

@@ -200,7 +200,6 @@ def _literal(text: str) -> Any:
 
 
 def _read_width(word: str, place: str) -> tuple[float, str | None]:
-    """Return a capacity, and its text if it has a unit."""
     value, unit = math.nan, word
     try:
         value, unit = float(word), ""

@@ -88,10 +88,22 @@ def read(
 ) -> Topology:
     """Read an edge list; `name` is used if the file has none, `capacity` names an attribute."""
     lines = Lines(name, directed, parallel, capacity)
-    _collect(text, where, lines)
+    # Read all lines of a text, and decide between links, cables and ports.
+    if text.count("\n") - text.count("#") > MAX_LINKS:
+        raise FormatError(f"{where}: more than the limit of {MAX_LINKS:,} edges")
+    for at, line in enumerate(io.StringIO(text), start=1):
+        stripped, place = line.strip(), f"{where}: line {at}"
+        if stripped.startswith("#"):
+            _read_comment(lines, stripped, place)
+        elif stripped and not _read_header(lines, stripped, text, place):
+            _read_edge(lines, stripped, at, where)
+    if lines.attribute is not None and len(lines.u) and not lines.attributes:
+        raise FormatError(f"{where}: no line has the attribute {lines.attribute!r}; leave it out")
+    _settle_direction(lines, where)
+    _settle_ports(lines, where)
     names, find = _names(lines, where)
-    places = zip(lines.tokens, lines.first_line, strict=True)
-    number = np.array([_node(token, find, f"{where}: line {at}") for token, at in places], np.int64)
+    tokens = zip(lines.tokens, lines.first_line, strict=True)
+    number = np.array([_node(token, find, f"{where}: line {at}") for token, at in tokens], np.int64)
     u, v = (number[np.array(ends, dtype=np.int64)] for ends in (lines.u, lines.v))
     nodes = len(names) if names else _node_count(lines, u, v, where)
     widths, notes, rate = _capacities(lines, where)
@@ -204,22 +216,6 @@ def _node_count(lines: Lines, u: Ints, v: Ints, where: str) -> int:
             "`# names: [...]` if these are names"
         )
     return len(present)
-
-
-def _collect(text: str, where: str, lines: Lines) -> None:
-    """Read all lines of a text, and decide between links, cables and ports."""
-    if text.count("\n") - text.count("#") > MAX_LINKS:
-        raise FormatError(f"{where}: more than the limit of {MAX_LINKS:,} edges")
-    for number, line in enumerate(io.StringIO(text), start=1):
-        stripped = line.strip()
-        if stripped.startswith("#"):
-            _read_comment(lines, stripped, f"{where}: line {number}")
-        elif stripped and not _read_header(lines, stripped, text, f"{where}: line {number}"):
-            _read_edge(lines, stripped, number, where)
-    if lines.attribute is not None and len(lines.u) and not lines.attributes:
-        raise FormatError(f"{where}: no line has the attribute {lines.attribute!r}; leave it out")
-    _settle_direction(lines, where)
-    _settle_ports(lines, where)
 
 
 def _read_comment(lines: Lines, line: str, place: str) -> None:
@@ -350,7 +346,15 @@ def _port_nodes(ends: Sequence[str], u: Ints, v: Ints, where: str) -> list[str] 
         return None
     nodes = [end.partition(PORT)[0] for end in ends]
     if not has_port.all():
-        _refuse_unclear(ends, nodes, where)
+        # Refuse some names with colons if, taken as ports, they would merge several nodes.
+        first: dict[str, str] = {}
+        for end, node in zip(ends, nodes, strict=True):
+            if node in first:
+                raise FormatError(
+                    f"{where}: {first[node]} and {end} are two ports of {node}, or two nodes; give "
+                    "every line ports at both ends, or list the nodes in a line `# names: [...]`"
+                )
+            first[node] = end
         return None
     if "" in nodes:
         raise FormatError(f"{where}: a port {ends[nodes.index('')]!r} of no node; name the node")
@@ -372,18 +376,6 @@ def _refuse_both_orders(u: Ints, v: Ints, called: Callable[[int], str], where: s
             "--directed if a line is one direction, --parallel if these are two cables "
             "(in the file, a line `# directed` or `# parallel`)"
         )
-
-
-def _refuse_unclear(ends: Sequence[str], nodes: Sequence[str], where: str) -> None:
-    """Refuse some names with colons if, taken as ports, they would merge several nodes."""
-    first: dict[str, str] = {}
-    for end, node in zip(ends, nodes, strict=True):
-        if node in first:
-            raise FormatError(
-                f"{where}: {first[node]} and {end} are two ports of {node}, or two nodes; give "
-                "every line ports at both ends, or list the nodes in a line `# names: [...]`"
-            )
-        first[node] = end
 
 
 def _first_lines(lines: "Lines", ends: Sequence[str], u: Ints, v: Ints, where: str) -> Ints:

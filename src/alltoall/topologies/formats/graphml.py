@@ -41,7 +41,17 @@ def write(topology: Topology) -> str:
 
 def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
     """Let networkx read the text, which `parse_xml` has found to be harmless."""
-    labels = _node_ids(element, where)
+    found: dict[str, int] = {}
+    for number, node in _children(element, "node"):
+        label = node.get("id")
+        if label is None:
+            raise FormatError(f"{where}: node without an id: the {number}. <node>; give it one")
+        if found.setdefault(label, number) != number:
+            raise FormatError(
+                f"{where}: the {found[label]}. and the {number}. <node> have the id "
+                f"{reprlib.repr(label)}; expected different ids"
+            )
+    labels = list(found)
     edges = _check_edges(element, set(labels), where)
     numbered = all(label.isascii() and label.isdecimal() for label in labels)
     try:
@@ -63,23 +73,7 @@ def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
 
 
 def _children(element: Element, name: str) -> Iterator[tuple[int, Element]]:
-    """Return the children of one name with their numbers from 1."""
     return enumerate((child for child in element if local_name(child) == name), start=1)
-
-
-def _node_ids(element: Element, where: str) -> list[str]:
-    """Return the ids of the nodes, which must be present and distinct."""
-    labels: dict[str, int] = {}
-    for number, node in _children(element, "node"):
-        label = node.get("id")
-        if label is None:
-            raise FormatError(f"{where}: node without an id: the {number}. <node>; give it one")
-        if labels.setdefault(label, number) != number:
-            raise FormatError(
-                f"{where}: the {labels[label]}. and the {number}. <node> have the id "
-                f"{reprlib.repr(label)}; expected different ids"
-            )
-    return list(labels)
 
 
 def _check_edges(element: Element, labels: set[str], where: str) -> int:

@@ -46,12 +46,24 @@ def read_neighbours(text: str, where: str) -> list[Neighbour]:
         raise FormatError(f"{where}: no object `lldp`; {_EXPECTED}")
     found: dict[str, list[Neighbour]] = defaultdict(list)
     for port, interface in _interfaces(root.get("interface", []), where):
-        found[port].append(_neighbour(port, interface, where))
+        here = f"{where}: {port}"
+        chassis, name = _chassis(_only(interface.get("chassis")), here)
+        called = name or _text(_only(chassis.get("id")), "the id of a neighbour", here)
+        if not is_name(called):
+            raise FormatError(f"{here}: a neighbour {short(called)}; expected a printable name")
+        enabled = [
+            each.get("type")
+            for each in _as_list(chassis.get("capability", []))
+            if isinstance(each, dict) and each.get("enabled") is True
+        ]
+        by_lldp, rate = interface.get("via", "LLDP") == "LLDP", _rate(_only(interface.get("port")))
+        found[port].append(
+            Neighbour(port, called, name is not None, by_lldp, enabled == ["Station"], rate)
+        )
     return [_choose(neighbours, where) for neighbours in found.values()]
 
 
 def _interfaces(value: object, where: str) -> Iterator[tuple[str, Json]]:
-    """Yield the interfaces with their names, in either form."""
     for each in _as_list(value):
         if not isinstance(each, dict):
             raise FormatError(f"{where}: an interface is {short(each)}; expected an object")
@@ -62,21 +74,6 @@ def _interfaces(value: object, where: str) -> Iterator[tuple[str, Json]]:
             if not isinstance(interface, dict):
                 raise FormatError(f"{where}: {name!r} is {short(interface)}; expected an object")
             yield name, interface
-
-
-def _neighbour(port: str, interface: Json, where: str) -> Neighbour:
-    here = f"{where}: {port}"
-    chassis, name = _chassis(_only(interface.get("chassis")), here)
-    called = name or _text(_only(chassis.get("id")), "the id of a neighbour", here)
-    if not is_name(called):
-        raise FormatError(f"{here}: a neighbour {short(called)}; expected a printable name")
-    enabled = [
-        each.get("type")
-        for each in _as_list(chassis.get("capability", []))
-        if isinstance(each, dict) and each.get("enabled") is True
-    ]
-    by_lldp, rate = interface.get("via", "LLDP") == "LLDP", _rate(_only(interface.get("port")))
-    return Neighbour(port, called, name is not None, by_lldp, enabled == ["Station"], rate)
 
 
 def _chassis(value: object, here: str) -> tuple[Json, str | None]:
@@ -147,7 +144,13 @@ Ports = dict[tuple[str, str], list[Rate]]
 def read(text: str | Mapping[str, str], where: str, name: str) -> Topology:
     """Read the files of hosts, by file name, or the text of one host called `name`."""
     files = {name: text} if isinstance(text, str) else text
-    hosts = _host_names(files, where)
+    hosts: dict[str, str] = {}
+    for file in files:
+        suffix = next((each for each in SUFFIXES if file.endswith(each)), "")
+        host = file.removesuffix(suffix)
+        if not is_name(host) or host in hosts:
+            raise FormatError(f"{where}: {file!r}; expected one file of each host, with its name")
+        hosts[host] = file
     called = _nicknames(list(hosts))
     ports: Ports = defaultdict(list)
     for host, file in hosts.items():
@@ -158,18 +161,6 @@ def read(text: str | Mapping[str, str], where: str, name: str) -> Topology:
                 raise FormatError(f"{place} leads to {host} itself; {_EXPECTED}")
             ports[host, other].append(neighbour.rate)
     return _network(name, list(hosts), ports, where)
-
-
-def _host_names(files: Mapping[str, str], where: str) -> dict[str, str]:
-    """Return the file of every host."""
-    found: dict[str, str] = {}
-    for file in files:
-        suffix = next((each for each in SUFFIXES if file.endswith(each)), "")
-        host = file.removesuffix(suffix)
-        if not is_name(host) or host in found:
-            raise FormatError(f"{where}: {file!r}; expected one file of each host, with its name")
-        found[host] = file
-    return found
 
 
 def _nicknames(hosts: list[str]) -> dict[str, str]:

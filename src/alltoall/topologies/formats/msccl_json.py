@@ -55,7 +55,19 @@ def expand(
     nodes: int, links: Links, switches: list[Switch], where: str
 ) -> tuple[list[str], list[Arc]]:
     """Return the names of the hubs, and all arcs between GPUs and hubs by tail and head."""
-    paths = _paths(nodes, links, switches, where)
+    # All links pass their switches in one order, from those that gather few sources to those that
+    # serve few destinations, so there are no cycles.
+    surplus = [len(one.sources) - len(one.destinations) for one in switches]
+    order = sorted(range(len(switches)), key=surplus.__getitem__)
+    if sum(len(one.sources) * len(one.destinations) for one in switches) > MAX_COVERED:
+        raise FormatError(f"{where}: the switches cover more than {MAX_COVERED:,} links")
+    passed: dict[Pair, list[int]] = {link: [] for link in links}
+    for k in order:
+        for source in switches[k].sources:
+            for destination in switches[k].destinations:
+                if (source, destination) in passed:
+                    passed[source, destination] += (nodes + 2 * k, nodes + 2 * k + 1)
+    paths = {(source, head): [source, *passed[source, head], head] for source, head in links}
     users: dict[Pair, list[Pair]] = defaultdict(list)
     for link, path in paths.items():
         for arc in pairwise(path):
@@ -65,28 +77,23 @@ def expand(
         own_arc = any(len(users[arc]) == 1 for arc in zip(path[::2], path[1::2], strict=True))
         on_path = [switches[(hub - nodes) // 2] for hub in path[1:-1:2]]
         if not own_arc:
-            _check_bandwidth(link, links[link], on_path, where)
+            # Raise if a link without an arc of its own is narrower than all its switches.
+            bandwidth = links[link]
+            narrowest = min(on_path, key=lambda switch: switch.bandwidth)
+            if narrowest.bandwidth > bandwidth:
+                raise FormatError(
+                    f"{where}: link {link[0]} -> {link[1]} of bandwidth {bandwidth:g} is "
+                    f"narrower than switch {narrowest.name!r} of bandwidth {narrowest.bandwidth:g} "
+                    "with several sources and destinations, and hubs cannot hold both limits; "
+                    "expected links at least as wide as such a switch"
+                )
     arcs = [(*arc, _width(nodes, arc, links, users[arc], switches)) for arc in users]
-    return _renumber(nodes, _merge_hubs(nodes, arcs), switches)
-
-
-def _paths(nodes: int, links: Links, switches: list[Switch], where: str) -> dict[Pair, list[int]]:
-    """Return the stops of every link: its source, its switches, its destination.
-
-    All links pass their switches in one order, from those that gather few sources to those that
-    serve few destinations, so there are no cycles.
-    """
-    surplus = [len(one.sources) - len(one.destinations) for one in switches]
-    order = sorted(range(len(switches)), key=surplus.__getitem__)
-    if sum(len(one.sources) * len(one.destinations) for one in switches) > MAX_COVERED:
-        raise FormatError(f"{where}: the switches cover more than {MAX_COVERED:,} links")
-    hubs: dict[Pair, list[int]] = {link: [] for link in links}
-    for k in order:
-        for source in switches[k].sources:
-            for destination in switches[k].destinations:
-                if (source, destination) in hubs:
-                    hubs[source, destination] += (nodes + 2 * k, nodes + 2 * k + 1)
-    return {(source, head): [source, *hubs[source, head], head] for source, head in links}
+    # Give the remaining hubs dense ids behind the GPUs, and names, and sort the arcs.
+    arcs = _merge_hubs(nodes, arcs)
+    hubs = sorted({end for arc in arcs for end in arc[:2] if end >= nodes})
+    ids = {node: node for node in range(nodes)} | {hub: nodes + i for i, hub in enumerate(hubs)}
+    names = [f"{switches[(hub - nodes) // 2].name}/{WAYS[(hub - nodes) % 2]}" for hub in hubs]
+    return names, sorted((ids[tail], ids[head], width) for tail, head, width in arcs)
 
 
 def _check_paths(
@@ -123,18 +130,6 @@ def _walks(source: int, successors: dict[int, list[int]], nodes: int) -> Iterato
                 yield [*path, head]
 
 
-def _check_bandwidth(link: Pair, bandwidth: float, on_path: list[Switch], where: str) -> None:
-    """Raise if a link without an arc of its own is narrower than all its switches."""
-    narrowest = min(on_path, key=lambda switch: switch.bandwidth)
-    if narrowest.bandwidth > bandwidth:
-        raise FormatError(
-            f"{where}: link {link[0]} -> {link[1]} of bandwidth {bandwidth:g} is "
-            f"narrower than switch {narrowest.name!r} of bandwidth {narrowest.bandwidth:g} "
-            "with several sources and destinations, and hubs cannot hold both limits; "
-            "expected links at least as wide as such a switch"
-        )
-
-
 def _width(nodes: int, arc: Pair, links: Links, users: list[Pair], switches: list[Switch]) -> float:
     """Return an arc's capacity: the switch's within it, else the link's, else its neighbours'."""
     ends = [(end - nodes) // 2 for end in arc if end >= nodes]
@@ -159,14 +154,6 @@ def _merge_hubs(nodes: int, arcs: list[Arc]) -> list[Arc]:
         if tail not in through:
             merged.append((tail, head, width))
     return merged
-
-
-def _renumber(nodes: int, arcs: list[Arc], switches: list[Switch]) -> tuple[list[str], list[Arc]]:
-    """Give the remaining hubs dense ids behind the GPUs, and names, and sort the arcs."""
-    hubs = sorted({end for arc in arcs for end in arc[:2] if end >= nodes})
-    ids = {node: node for node in range(nodes)} | {hub: nodes + i for i, hub in enumerate(hubs)}
-    names = [f"{switches[(hub - nodes) // 2].name}/{WAYS[(hub - nodes) % 2]}" for hub in hubs]
-    return names, sorted((ids[tail], ids[head], width) for tail, head, width in arcs)
 
 
 MAX_MATRIX_NODES = 8192
@@ -216,7 +203,6 @@ def write(topology: Topology) -> str:
 
 
 def _links(value: object, where: str) -> tuple[Links, int]:
-    """Return the bandwidth of every pair (source, destination) that has one."""
     if not isinstance(value, list) or not 0 < len(value) <= MAX_MATRIX_NODES:
         expected = f"a square matrix, 1 to {MAX_MATRIX_NODES} rows of numbers"
         raise FormatError(f"{where}: links must be {expected}")

@@ -54,7 +54,15 @@ def read(text: str, where: str, name: str) -> Topology:
     if local_name(root) != "system":
         raise FormatError(f"{where}: the root is <{local_name(root)}>; expected <system>")
     gpus = _in_order(_gpus(root), where)
-    ids = _numbering(gpus, where)
+    ids: dict[tuple[str, str], int] = {}
+    for index, gpu in enumerate(gpus):
+        if not gpu.busid:
+            raise FormatError(f"{where}: {gpu.place} has no busid; expected <gpu> inside <pci>")
+        if ids.setdefault((gpu.host, gpu.busid), index) != index:
+            raise FormatError(
+                f"{where}: two <gpu> elements share pci {gpu.busid[:20]!r}; "
+                "several ranks on one GPU share its links, keep one of them"
+            )
     links: Counter[Pair] = Counter()
     ignored: Counter[str] = Counter()
     for gpu in gpus:
@@ -145,19 +153,6 @@ def _in_order(gpus: Iterator[_Gpu], where: str) -> list[_Gpu]:
     if len(set(ranks)) != len(ranks):
         raise FormatError(f"{where}: two <gpu> elements have the same rank; expected one each")
     return [gpu for _, gpu in sorted(zip(ranks, found, strict=True), key=lambda pair: pair[0])]
-
-
-def _numbering(gpus: list[_Gpu], where: str) -> dict[tuple[str, str], int]:
-    ids: dict[tuple[str, str], int] = {}
-    for index, gpu in enumerate(gpus):
-        if not gpu.busid:
-            raise FormatError(f"{where}: {gpu.place} has no busid; expected <gpu> inside <pci>")
-        if ids.setdefault((gpu.host, gpu.busid), index) != index:
-            raise FormatError(
-                f"{where}: two <gpu> elements share pci {gpu.busid[:20]!r}; "
-                "several ranks on one GPU share its links, keep one of them"
-            )
-    return ids
 
 
 def _add_links(

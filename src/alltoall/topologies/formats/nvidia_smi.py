@@ -4,7 +4,6 @@ If NVLinks do not join all GPUs, the other cells give a tree of PCIe switches.
 """
 
 import re
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -77,20 +76,7 @@ def write(topology: Topology) -> str:
         if max(u, v) < gpus:
             counts[u, v] += count
     np.fill_diagonal(counts, 0)
-    _check_reads_back(topology, links, counts)
-    names = list(topology.names or ())[:gpus]
-    if not names or not all(map(_GPU.fullmatch, names)):
-        names = _names(gpus)
-    lines = ["\t".join(["", *names])]
-    for gpu, row in enumerate(counts.tolist()):
-        cells = [f"NV{count}" if count else "SYS" for count in row]
-        cells[gpu] = " X "
-        lines.append("\t".join([names[gpu], *cells]))
-    return "\n".join(lines) + "\n"
-
-
-def _check_reads_back(topology: Topology, links: Counter[tuple[int, int]], counts: Ints) -> None:
-    """Refuse a matrix that `read` takes for another network."""
+    # Refuse a matrix that `read` takes for another network.
     joined = _joins_all(counts)
     require(topology, joined, "GPUs that no NVLinks join, which would be read as joined by PCIe")
     found = _network(topology.name, counts, _names(len(counts)))
@@ -102,6 +88,15 @@ def _check_reads_back(topology: Topology, links: Counter[tuple[int, int]], count
         f"not as this network; expected direct links, at most {MAX_NVLINKS} a GPU, or links to one "
         f"switch alone, as many at every GPU, so that a GPU shows more than {MAX_NVLINKS}",
     )
+    names = list(topology.names or ())[:gpus]
+    if not names or not all(map(_GPU.fullmatch, names)):
+        names = _names(gpus)
+    lines = ["\t".join(["", *names])]
+    for gpu, row in enumerate(counts.tolist()):
+        cells = [f"NV{count}" if count else "SYS" for count in row]
+        cells[gpu] = " X "
+        lines.append("\t".join([names[gpu], *cells]))
+    return "\n".join(lines) + "\n"
 
 
 def _network(name: str, counts: Ints, gpus: list[str]) -> Topology:
@@ -145,7 +140,6 @@ def _with_pcie(
 
 
 def _joins_all(counts: Ints) -> bool:
-    """Return whether NVLinks lead from every GPU to every other."""
     tail, head = np.nonzero(counts)
     return bool(reachable(len(counts), tail, head, 0).all())
 
@@ -155,7 +149,6 @@ def _names(count: int) -> list[str]:
 
 
 def _header(lines: list[list[str]], where: str) -> tuple[int, list[str]]:
-    """Return the index of the header line, and its GPUs."""
     for index, words in enumerate(lines):
         if len(words) >= 2 and _GPU.fullmatch(words[0]) and _GPU.fullmatch(words[1]):
             gpus = [word for word in words if _GPU.fullmatch(word)]
@@ -169,7 +162,6 @@ def _header(lines: list[list[str]], where: str) -> tuple[int, list[str]]:
 
 
 def _matrix(lines: list[list[str]], header: int, gpus: list[str], where: str) -> list[list[Cell]]:
-    """Return the cells between every two GPUs."""
     columns = {gpu: lines[header].index(gpu) for gpu in gpus}
     table: dict[str, list[Cell]] = {}
     for number, words in enumerate(lines[header + 1 :], start=header + 2):

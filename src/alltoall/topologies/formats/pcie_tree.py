@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from alltoall.errors import FormatError, TopologyError
-from alltoall.ir.arrays import Floats, Ints, rows
+from alltoall.ir.arrays import Floats, rows
 from alltoall.ir.topology import Topology
 from alltoall.topologies.formats.edge_lines import quote, read_rate
 
@@ -124,21 +124,17 @@ def tree_edges(
     edges: list[Edge] = []
     names: list[str] = []
     for rank, name in enumerate(LEVELS):
-        for number, members in enumerate(_subtrees(np.argmax(level <= rank, axis=1), top)):
+        found: dict[int, set[int]] = {}
+        for each, label in zip(top, np.argmax(level <= rank, axis=1).tolist(), strict=True):
+            found.setdefault(label, set()).add(each)
+        joined = [sorted(members) for members in found.values() if len(members) > 1]
+        for number, members in enumerate(joined):
             switch = gpus + len(names)
             edges += [(each, switch, _width(height[each], rank, rates, where)) for each in members]
             names.append(f"{name}{number}")
             height.append(rank)
             top = [switch if each in members else each for each in top]
     return edges, names
-
-
-def _subtrees(group: Ints, top: Sequence[int]) -> list[list[int]]:
-    """Return the sets of subtrees that a level joins, each by the tops of its GPUs."""
-    found: dict[int, set[int]] = {}
-    for each, label in zip(top, group.tolist(), strict=True):
-        found.setdefault(label, set()).add(each)
-    return [sorted(members) for members in found.values() if len(members) > 1]
 
 
 def _width(below: int, above: int, rates: Mapping[str, float], where: str) -> float:

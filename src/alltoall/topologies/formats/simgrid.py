@@ -61,8 +61,17 @@ def platform(
         *HEAD,
         f'<platform version="{VERSION}">',
         f'  <zone id={quoteattr(one_line(topology.name))} routing="{routing}">',
-        *_node_lines(topology),
-        *_link_lines(topology, rate, latency),
+        *[
+            f'    <host id={_id(topology, node)} speed="{SPEED}"/>'
+            if topology.position[node] >= 0
+            else f"    <router id={_id(topology, node)}/>"
+            for node in range(topology.nodes)
+        ],
+        *[
+            f'    <link id="link-{link}" bandwidth="{capacity * rate!r}Bps" '
+            f'latency="{float(latency)!r}s" sharing_policy="{SHARED}"/>'
+            for link, capacity in enumerate(topology.capacity.tolist())
+        ],
         *routes,
         "  </zone>",
         "</platform>",
@@ -70,26 +79,9 @@ def platform(
     return "\n".join(lines) + "\n"
 
 
-def _node_lines(topology: Topology) -> list[str]:
-    return [
-        f'    <host id={_id(topology, node)} speed="{SPEED}"/>'
-        if topology.position[node] >= 0
-        else f"    <router id={_id(topology, node)}/>"
-        for node in range(topology.nodes)
-    ]
-
-
 def _id(topology: Topology, node: int) -> str:
     # Links are called otherwise: names of nodes and links must not collide.
     return quoteattr(f"node-{node}" if topology.names is None else topology.names[node])
-
-
-def _link_lines(topology: Topology, link_bandwidth: float, latency: float) -> list[str]:
-    return [
-        f'    <link id="link-{link}" bandwidth="{capacity * link_bandwidth!r}Bps" '
-        f'latency="{float(latency)!r}s" sharing_policy="{SHARED}"/>'
-        for link, capacity in enumerate(topology.capacity.tolist())
-    ]
 
 
 def route_line(topology: Topology, source: int, destination: int, links: Iterable[int]) -> str:

@@ -107,7 +107,8 @@ def demand_from_matrix(matrix: Floats, topology: Topology, where: str) -> Demand
 def _demand_from_entries(entries: list[Any], topology: Topology, where: str) -> Demand:
     matrix = _zeros(topology, where)
     for index, row in enumerate(entries):
-        if not _is_entry(row):
+        sound = isinstance(row, list) and len(row) == 3 and is_number(row[2])
+        if not (sound and all(isinstance(node, str) or is_integer(node) for node in row[:2])):
             raise FormatError(
                 f"{where}: entries[{index}] is {short(row)}; expected [source, destination, amount]"
             )
@@ -115,12 +116,6 @@ def _demand_from_entries(entries: list[Any], topology: Topology, where: str) -> 
         source, destination = (_position(topology, here, node) for node in row[:2])
         matrix[source, destination] += row[2]
     return demand_from_matrix(matrix, topology, where)
-
-
-def _is_entry(row: Any) -> bool:
-    """Whether a row is two nodes, each a number or a name, and an amount."""
-    sound = isinstance(row, list) and len(row) == 3 and is_number(row[2])
-    return sound and all(isinstance(node, str) or is_integer(node) for node in row[:2])
 
 
 def _zeros(topology: Topology, where: str) -> Floats:

@@ -70,7 +70,16 @@ def flow_from_json(value: object, where: str) -> Flow:
     amounts = [
         numbers(row.get("amounts"), f"flows[{i}].amounts", where) for i, row in enumerate(rows)
     ]
-    _check_rows(rows, links, amounts, where)
+    # Refuse groups whose amounts are not one for each link, or of which some are commodities.
+    for index, (on, each) in enumerate(zip(links, amounts, strict=True)):
+        if len(on) != len(each):
+            raise FormatError(
+                f"{where}: flows[{index}] has {len(on)} links and {len(each)} amounts; "
+                "expected as many"
+            )
+    commodities = sum("dst" in row for row in rows)
+    if commodities not in (0, len(rows)):
+        raise FormatError(f"{where}: {commodities} of {len(rows)} flows have a dst; expected all")
     per_commodity = bool(rows) and "dst" in rows[0]
     flow = Flow(
         problem=Problem(topology, demand),
@@ -90,21 +99,6 @@ def flow_from_json(value: object, where: str) -> Flow:
     )
     check_claims(obj, where, flow.time, flow.bound)
     return flow
-
-
-def _check_rows(
-    rows: list[Any], links: list[list[int]], amounts: list[list[float]], where: str
-) -> None:
-    """Refuse groups whose amounts are not one for each link, or of which some are commodities."""
-    for index, (on, each) in enumerate(zip(links, amounts, strict=True)):
-        if len(on) != len(each):
-            raise FormatError(
-                f"{where}: flows[{index}] has {len(on)} links and {len(each)} amounts; "
-                "expected as many"
-            )
-    commodities = sum("dst" in row for row in rows)
-    if commodities not in (0, len(rows)):
-        raise FormatError(f"{where}: {commodities} of {len(rows)} flows have a dst; expected all")
 
 
 def _generators(obj: dict[str, Any], nodes: int, where: str) -> Ints | None:

@@ -85,7 +85,6 @@ def _chunks(obj: Json, ranks: int, where: str) -> Chunks:
 
 @cache
 def _fields(record: type) -> dict[str, Any]:
-    """Return the types of the fields of a record, in their order."""
     return get_type_hints(record)
 
 
@@ -97,26 +96,21 @@ def _read(kind: Any, value: object, here: str) -> Any:
         entries = enumerate(_entries(value, here))
         return tuple(_read(get_args(kind)[0], each, f"{here}[{at}]") for at, each in entries)
     if kind in (int, bool) or issubclass(kind, Enum):
-        return _one(kind, value, here)
+        if issubclass(kind, Enum):
+            known = {each.value: each for each in kind}
+            if type(value) in (int, str) and value in known:
+                return known[value]
+            expected = f"one of {', '.join(map(str, known))}"
+        else:
+            if type(value) is kind and 0 <= value <= MAX_INT:  # type: ignore[operator]
+                return value
+            expected = f"an integer 0..{MAX_INT}" if kind is int else "true or false"
+        raise FormatError(f"{here} is {short(value)}; expected {expected}")
     fields, row = _fields(kind), _entries(value, here)
     if len(row) != len(fields):
         raise FormatError(f"{here} has {len(row)} entries; expected {', '.join(fields)}")
     named = zip(fields.items(), row, strict=True)
     return kind(*(_read(inner, each, f"{here}.{key}") for (key, inner), each in named))
-
-
-def _one(kind: type, value: object, here: str) -> Any:
-    """Return a non-negative integer, a bool or a member of an enum."""
-    if issubclass(kind, Enum):
-        known = {each.value: each for each in kind}
-        if type(value) in (int, str) and value in known:
-            return known[value]
-        expected = f"one of {', '.join(map(str, known))}"
-    else:
-        if type(value) is kind and 0 <= value <= MAX_INT:  # type: ignore[operator]
-            return value
-        expected = f"an integer 0..{MAX_INT}" if kind is int else "true or false"
-    raise FormatError(f"{here} is {short(value)}; expected {expected}")
 
 
 def _entries(value: object, here: str) -> list[object]:

@@ -40,7 +40,19 @@ FRACTION = re.compile(r"[0-9]{1,15}/[1-9][0-9]{0,14}")
 def routes_to_json(routes: Routes) -> dict[str, Any]:
     """Return the JSON form of routes; weights are "p/q" where they are known to be fractions."""
     with many_objects():
-        rows = _rows_to_json(routes)
+        node, link, start = routes.problem.topology.terminals, routes.link.tolist(), routes.start
+        columns = (
+            node[routes.source].tolist(),
+            node[routes.destination].tolist(),
+            map(link.__getitem__, map(slice, start[:-1].tolist(), start[1:].tolist())),
+            weights_as_text(routes),
+        )
+        rows = [
+            {"src": src, "dst": dst, "links": links, "weight": weight}
+            for src, dst, links, weight in zip(*columns, strict=True)
+        ]
+        for row, layer in zip(rows, layers_as_fields(routes), strict=False):
+            row.update(layer)
     value = {
         "format": ROUTES_FORMAT,
         "method": routes.method,
@@ -53,23 +65,6 @@ def routes_to_json(routes: Routes) -> dict[str, Any]:
         "routes": rows,
     }
     return drop_unclaimed(value)
-
-
-def _rows_to_json(routes: Routes) -> list[dict[str, Any]]:
-    node, link, start = routes.problem.topology.terminals, routes.link.tolist(), routes.start
-    columns = (
-        node[routes.source].tolist(),
-        node[routes.destination].tolist(),
-        map(link.__getitem__, map(slice, start[:-1].tolist(), start[1:].tolist())),
-        weights_as_text(routes),
-    )
-    rows = [
-        {"src": src, "dst": dst, "links": links, "weight": weight}
-        for src, dst, links, weight in zip(*columns, strict=True)
-    ]
-    for row, layer in zip(rows, layers_as_fields(routes), strict=False):
-        row.update(layer)
-    return rows
 
 
 def layers_as_fields(routes: Routes) -> Iterator[dict[str, Any]]:

@@ -74,7 +74,17 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     obj = artefact(value, UNEVEN_FORMAT if uneven else SCHEDULE_FORMAT, where)
     problem = problem_of_answer(obj, where)
     steps = take_list(obj, "steps", where)
-    step, sends = _sends(steps, problem.topology, where)
+    for index, each in enumerate(steps):
+        if not isinstance(each, list):
+            raise FormatError(f"{where}: steps[{index}] is {short(each)}; expected an array")
+    counts = np.array(list(map(len, steps)), dtype=np.int64)
+    step, inner = np.repeat(np.arange(len(steps)), counts), inner_index(counts)
+    sends = _rows(
+        list(chain.from_iterable(steps)),
+        "[src, dst, chunk, link]",
+        problem.topology,
+        lambda row: f"{where}: steps[{step[row]}][{inner[row]}]",
+    )
     claimed = "fractional_time" in obj
     schedule = Schedule(
         problem=problem,
@@ -97,7 +107,6 @@ def schedule_from_json(value: object, where: str) -> Schedule:
 
 
 def _counts(schedule: Schedule) -> dict[str, Any]:
-    """Return the pairs that have chunks, as nodes, and how many."""
     node = schedule.problem.topology.terminals.tolist()
     return {"chunks": [[node[s], node[d], count] for s, d, count in schedule.chunks.rows()]}
 
@@ -107,22 +116,6 @@ def _uneven_chunks(obj: dict[str, Any], topology: Topology, where: str) -> Chunk
     rows = take_list(obj, "chunks", where)
     found = _rows(rows, "[src, dst, count]", topology, lambda row: f"{where}: chunks[{row}]")
     return Chunks.from_rows(len(topology.terminals), found.tolist())
-
-
-def _sends(steps: list[Any], topology: Topology, where: str) -> tuple[Ints, Ints]:
-    """Return the step of every send, and rows of source, destination, chunk and link."""
-    for index, sends in enumerate(steps):
-        if not isinstance(sends, list):
-            raise FormatError(f"{where}: steps[{index}] is {short(sends)}; expected an array")
-    counts = np.array([len(sends) for sends in steps], dtype=np.int64)
-    step, inner = np.repeat(np.arange(len(steps)), counts), inner_index(counts)
-    rows = _rows(
-        list(chain.from_iterable(steps)),
-        "[src, dst, chunk, link]",
-        topology,
-        lambda row: f"{where}: steps[{step[row]}][{inner[row]}]",
-    )
-    return step, rows
 
 
 def _rows(rows: list[Any], expected: str, topology: Topology, name: Callable[[int], str]) -> Ints:

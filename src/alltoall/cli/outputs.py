@@ -1,36 +1,26 @@
-"""Print and save answers; no output replaces an input."""
+"""No output replaces an input, and one thing at most goes to standard output."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from alltoall.cli.options import command_of
-from alltoall.cli.show import STANDARD_OUTPUT, deliver
-from alltoall.cli.wording import lines_of_answer
+from alltoall.cli.show import STANDARD_OUTPUT
 from alltoall.errors import AlltoallError, UsageError
-from alltoall.ir.fabric import Fabric
-from alltoall.ir.noun import Provenance
-from alltoall.ir.quantities import parse_size
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
-from alltoall.ir.summaries import in_order, physical, summary_of
 from alltoall.ir.topology import Topology
 from alltoall.registry import deferred
-from alltoall.settings import now
-from alltoall.topologies.given import Answer
 
 load: Callable[[str | Path], object] = deferred("alltoall.loading:load")
 
 OUTPUTS = ("output", "draw", "patch", "checkpoint")
 """Parameters that name files to write; all others may name files to read."""
 
-RENEWABLE = (("output", "spec"), ("output", "from_"))
+RENEWABLE = (("output", "given"), ("output", "from_"))
 """An output and an input that may be one file, if it holds what the verb writes."""
 
 KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
@@ -38,14 +28,14 @@ KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
 
 
 def check_outputs(context: typer.Context) -> None:
-    """Raise if outputs share standard output, or if one would replace an input.
+    """Raise if outputs share standard output or replace an input, or if a drawing is no SVG.
 
     A file of the kind that the verb writes may be input and output at once.
     """
     given, kind = context.params, KINDS.get(context.info_name or "")
     outputs = {key: Path(given[key]) for key in OUTPUTS if given.get(key) is not None}
     printed = list(outputs.values()).count(STANDARD_OUTPUT)
-    if printed > 1 or (printed and given["as_json"]):
+    if printed > 1 or (printed and given["json"]):
         raise UsageError("more than one thing for standard output; give a file a name but -")
     for (name, output), (key, path) in product(outputs.items(), _inputs(given)):
         renewable = kind if (name, key) in RENEWABLE else None
@@ -53,6 +43,9 @@ def check_outputs(context: typer.Context) -> None:
             raise UsageError(
                 f"{output} is an input, which the output would replace; name another file"
             )
+    draw = outputs.get("draw", STANDARD_OUTPUT)
+    if draw != STANDARD_OUTPUT and draw.suffix.lower() != ".svg":
+        raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
 
 
 def _inputs(given: Mapping[str, Any]) -> Iterator[tuple[str, str | Path]]:
@@ -75,37 +68,3 @@ def _holds(path: str | Path, kind: type | None) -> bool:
     with suppress(AlltoallError, OSError):
         return kind is not None and isinstance(load(path), kind)
     return False
-
-
-file_bytes: Callable[..., bytes] = deferred("alltoall.ir.files.artefacts:file_bytes")
-
-
-def tell(
-    context: typer.Context,
-    given: Mapping[str, Any],
-    answer: Answer,
-    started: float,
-    step_latency: float = 0.0,
-) -> None:
-    """Save an answer with the command that it comes from, and print what sums it up."""
-    size = None if given["bytes"] is None else parse_size(given["bytes"])
-    rate = answer.problem.topology.bytes_per_second
-    if size is not None and rate is None:
-        raise UsageError(
-            "--bytes without --link-bandwidth; add what a link of capacity 1 carries, such as "
-            "100G, or give capacities their units in an edge list"
-        )
-    summary = in_order({**summary_of(answer), "seconds": round(now() - started, 3)})
-    if rate is not None:
-        fabric = Fabric(answer.problem.topology, rate)
-        summary |= physical(answer, fabric, size, step_latency)
-    made = _with_command(answer, command_of(context), given["seed"])
-    output = given["output"]
-    files = {output: partial(file_bytes, output, made, True)}
-    deliver(summary, given["as_json"], lines_of_answer(summary), files)
-
-
-def _with_command(answer: Answer, command: str, seed: int) -> Answer:
-    """Return an answer whose provenance names the command in place of the function."""
-    made = replace(answer.provenance or Provenance(), command=command, seed=seed)
-    return replace(answer, provenance=made)
