@@ -67,4 +67,4 @@ def optimum(name: str) -> float:
 
 def settings(seconds: float = 5.0, gap: float = 0.02, epsilon: float = 0.1) -> RouteSettings:
     """Return settings under which every baseline is quick."""
-    return RouteSettings(epsilon=epsilon, solve=SolveSettings(gap=gap, time_limit=seconds).begin())
+    return RouteSettings(epsilon=epsilon, solve=SolveSettings(gap=gap, time_limit=seconds))

@@ -173,7 +173,7 @@ def test_the_same_seed_gives_the_same_layers() -> None:
 def test_the_seed_is_zero_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """By orders of the links another seed leads to other layers."""
     monkeypatch.setattr(sizes, "OFFERED_DEPENDENCIES", 0)
-    routes = random_routes(Problem.all_to_all(build("genkautz:n=24,d=3")), 1, 2)
+    routes = random_routes(Problem.all_to_all(build("genkautz:n=40,d=3")), 1, 2)
     given, zero, other = (
         assign_layers(routes, **seed).layer.tolist()  # type: ignore[arg-type, union-attr]
         for seed in ({}, {"seed": 0}, {"seed": 1})
