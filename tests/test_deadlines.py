@@ -220,6 +220,7 @@ VERBS = [
     ("schedule", "--chunks", 2),
     ("schedule", "--method", "sccl"),
     ("schedule", "--method", "tsmcf-decomposed"),
+    ("schedule", "--method", "taccl"),
 ]
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Option:
-    """What an option takes: its help, the word for its value, its type, and whether it repeats.
+    """An option: its help, the word for its value, its type, and whether it repeats.
 
-    An `argument` stands without a name on the command line. A help lists options by `group`.
+    An `argument` has no name on the command line. Help lists options by `group`.
     """
 
     help: str
@@ -121,14 +121,14 @@ OPTIONS: dict[str, Option] = {
     "cable": Option("Cable between two nodes, such as 0-1", "A-B", argument=True),
     "command": Option("Command to run", "-- COMMAND...", many=True, argument=True),
     "files": Option(
-        "Schedules or messages (FILE@64K: for shards of 64 KiB and above)",
+        "Schedules, messages or SPECs (FILE@64K: for shards of 64 KiB and above)",
         "FILE... -- COMMAND...",
         many=True,
         argument=True,
     ),
     "min_bytes": Option("Leave smaller shards to the MPI library", "SIZE"),
     "mpicc": Option("The program's MPI compiler (default: beside the launcher)", "MPICC"),
-    "report": flag("Always print how many all-to-alls used a schedule"),
+    "report": flag("Always print how many all-to-alls used which schedule, and who is where"),
     "quiet": flag("Never print how many all-to-alls used a schedule"),
     # Simulations.
     "overhead": Option("Time that sending a message takes, such as 1us", "TIME"),
@@ -152,6 +152,7 @@ OPTIONS: dict[str, Option] = {
     "routes": Option(
         "Also time these routes on the testbed; repeatable", "FILE", many=True, group=TESTBED
     ),
+    "pencils": Option("Also cut the grid in two sides, among P rows of Q ranks", "PxQ"),
     "tokens": Option("Tokens per rank", "T", int),
     "hidden": Option("Hidden size: 4-byte numbers per token", "H", int),
     "experts_per_rank": Option("Experts per rank", "E", int),
@@ -259,6 +260,9 @@ OF_VERB: dict[str, dict[str, Option]] = {
         ),
     },
     "report": {"output": Option("Save the HTML page; - is standard output", "FILE")},
+    "wrap": {
+        "rank_map": Option("Lines `node rank` (default: by host names, else in order)", "FILE")
+    },
     "reproduce": {
         "time_limit": Option("Start no further points then", "TIME"),
         "output": Option("Save rows, pictures and claims here; continue from it", "DIR"),
@@ -272,7 +276,7 @@ OF_VERB: dict[str, dict[str, Option]] = {
     **{part: {"fabric": Option("Name of the testbed", "NAME")} for part in PARTS},
     "fair_rates": {"jobs": Option("Jobs that share the links", many=True)},
 }
-"""What a word means in one verb, where it is not what it means in all others."""
+"""Options that mean something else in one verb."""
 
 HOOKS = {
     "progress": "Called with a line now and then.",
@@ -286,7 +290,7 @@ HOOKS = {
 
 
 def option_of(keyword: str, verb: str) -> Option | None:
-    """Return what a keyword means in a verb; None if it is no option."""
+    """Return the option of a keyword in a verb, or None."""
     return OF_VERB.get(verb, {}).get(keyword) or OPTIONS.get(keyword)
 
 
@@ -310,7 +314,7 @@ def documented(function: Callable[..., Any]) -> str:
 
 
 def keywords_of(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what each keyword of a function means, those that are known."""
+    """Return the explanation of each known keyword of a function."""
     parameters = inspect.signature(function).parameters
     if all(each.kind is not each.KEYWORD_ONLY for each in parameters.values()):
         return {}

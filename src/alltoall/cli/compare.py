@@ -1,4 +1,4 @@
-"""`alltoall compare`: what better routing, or another network, is worth."""
+"""`alltoall compare`: networks and methods side by side."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def _tell(found: Comparison, call: VerbCall) -> None:
 
 
 def _lines(found: Comparison, output: str | None) -> Iterator[str]:
-    """Yield the answer, the table, and what is left to say."""
+    """Yield the answer, the table, and closing remarks."""
     yield from found.answer().split("; ")
     yield ""
     header, *rows = found.table()

@@ -13,7 +13,7 @@ from alltoall.ir.noun import Provenance
 from alltoall.topologies.formats import topology_text
 
 UNKNOWN = "-"
-"""In a column that was not asked for."""
+"""Cell of a value that was not computed."""
 
 
 def _tell(found: Design, call: VerbCall) -> None:
@@ -57,7 +57,7 @@ PRICED = ("price",)
 
 
 def _table(candidates: Sequence[Candidate]) -> list[str]:
-    """Return the lines of the table; columns that nobody asked for are left out."""
+    """Return the lines of the table, with the columns asked for."""
     failing = any(each.failures is not None for each in candidates)
     priced = any(each.price is not None for each in candidates)
     header = HEADER[:-1] + FAILING * failing + PRICED * priced + HEADER[-1:]

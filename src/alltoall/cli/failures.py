@@ -1,4 +1,4 @@
-"""`alltoall failures`: what every failure costs, before it happens."""
+"""`alltoall failures`: the cost of every failure."""
 
 from collections.abc import Sequence
 from pathlib import Path

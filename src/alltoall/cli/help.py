@@ -1,4 +1,4 @@
-"""Help of a verb: what it does, examples, and its options on 80 columns."""
+"""Help of a verb: summary, examples and options, 80 columns wide."""
 
 import inspect
 import textwrap
@@ -11,7 +11,7 @@ from alltoall.grammar import ROUTE, ROUTE_KEYS, SCHEDULE, SEARCH, SOLVE, TARGETS
 
 WIDTH = 80
 LABEL = 26
-"""Columns of the names of options; a longer name has a line of its own."""
+"""Width of option names; a longer name gets its own line."""
 
 USUAL = 10
 """Options of a short help, if a verb does not say which."""
@@ -24,7 +24,7 @@ TABLES: dict[str, tuple[str, Mapping[str, Method], Mapping[str, Key]]] = {
     "schedule": ("Methods", SCHEDULE, SEARCH),
     "lower": ("Targets", TARGETS, {}),
 }
-"""What a verb has to choose from: the heading, the table, and the keys that all entries take."""
+"""Methods or targets of a verb: the heading, the table, and the keys that all entries take."""
 
 
 def asked_help(words: Sequence[str]) -> str | None:
@@ -41,7 +41,7 @@ def asked_help(words: Sequence[str]) -> str | None:
 
 
 def help_of(name: str, part: str | None = None, whole: bool = False) -> str:
-    """Return the help of a verb, or of a part of it: short, or with all that there is."""
+    """Return the help of a verb or part, short or whole."""
     command = command_for(name, part)
     about = inspect.cleandoc(command.help or "").partition("\n>>>")[0].strip()
     first, _, rest = about.partition("\n\n")
@@ -137,7 +137,7 @@ def _row(label: str, text: str) -> list[str]:
 
 
 def _table(name: str, whole: bool) -> list[str]:
-    """Return the choices of a verb, a line each; with all keys in the whole help."""
+    """Return a line for each method or target; the whole help also has their keys."""
     heading, table, shared = TABLES[name]
     lines = [f"{heading}:"]
     for method, about in table.items():

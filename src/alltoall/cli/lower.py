@@ -28,7 +28,7 @@ def _verb(context: typer.Context, **given: Any) -> None:
 
 
 def _files(lowered: LoweredFiles, output: Path | None) -> Files:
-    """Return what to save where; several files do not go to standard output."""
+    """Return the content of each file; several files cannot go to standard output."""
     if output is None:
         return {}
     if output == STANDARD_OUTPUT:

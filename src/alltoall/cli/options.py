@@ -17,12 +17,12 @@ from alltoall.options import flag_of, option_of
 from alltoall.settings import now
 
 CONTEXTS: dict[str, Callable[[], Any]] = {"progress": progress, "stop": searching}
-"""What a function is given to report and to be stopped by, if it takes that."""
+"""Contexts for the `progress` and `stop` keywords of a function."""
 
 
 @dataclass(frozen=True)
 class VerbCall:
-    """A call of a verb: its words, what they mean by keyword, and when it began."""
+    """A call of a verb: the parsed words by keyword, and its start time."""
 
     context: typer.Context
     given: dict[str, Any]
@@ -55,9 +55,9 @@ def verb_of(
     *more: str,
     **defaults: Any,
 ) -> Callable[..., None]:
-    """Return the verb of a function: it calls it, and tells what it returned.
+    """Return a verb that calls a function and prints the result with `tell`.
 
-    `more` are options of the command line alone.
+    `more` names options of the command line alone.
     """
     accepted = inspect.signature(function).parameters
 
@@ -88,7 +88,7 @@ def options_of(
 
 
 def option(keyword: str, verb: str, default: Any) -> inspect.Parameter:
-    """Return the parameter of a verb that is one argument or option."""
+    """Return the parser's parameter for an argument or option."""
     about = option_of(keyword, verb)
     assert about is not None, keyword
     kind: Any = list[about.kind] if about.many else about.kind  # type: ignore[name-defined]
@@ -120,7 +120,7 @@ def _in_words(default: Any, metavar: str) -> str:
 
 
 def _flags(keyword: str, default: Any, about: Any) -> Iterator[str]:
-    """Yield the names of an option; one that is on by default can be turned off."""
+    """Yield the names of an option; one that defaults to on has a `--no-` form."""
     name = flag_of(keyword, about)
     yield f"{name}/--no-{name[2:]}" if default is True else name
     if keyword == "output":
@@ -130,7 +130,7 @@ def _flags(keyword: str, default: Any, about: Any) -> Iterator[str]:
 def with_parameters(
     verb: Callable[..., None], parameters: list[inspect.Parameter], about: str
 ) -> Callable[..., None]:
-    """Give a verb that takes any keywords the parameters that the parser shall see."""
+    """Return a verb with the signature that the parser reads."""
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     all_parameters = [context, *parameters]
     verb.__signature__ = inspect.Signature(all_parameters)  # type: ignore[attr-defined]

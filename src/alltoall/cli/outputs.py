@@ -1,4 +1,4 @@
-"""No output replaces an input, and one thing at most goes to standard output."""
+"""Checks of output files: none replaces an input, and one at most goes to standard output."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -18,13 +18,13 @@ from alltoall.registry import deferred
 load: Callable[[str | Path], object] = deferred("alltoall.loading:load")
 
 OUTPUTS = ("output", "draw", "patch", "checkpoint")
-"""Parameters that name files to write; all others may name files to read."""
+"""Parameters that name files to write; the others may name files to read."""
 
 RENEWABLE = (("output", "given"), ("output", "from_"))
-"""An output and an input that may be one file, if it holds what the verb writes."""
+"""Pairs of output and input that may be one file, if it holds what the verb writes."""
 
 KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
-"""What verbs write that can be their input, too."""
+"""What each verb writes that it can also read."""
 
 
 def check_outputs(context: typer.Context) -> None:
@@ -64,7 +64,7 @@ def _is_same_file(one: Path, other: str | Path) -> bool:
 
 
 def _holds(path: str | Path, kind: type | None) -> bool:
-    """Return whether a file holds an artefact of a kind, if there is one."""
+    """Return whether a file holds an artefact of a kind."""
     with suppress(AlltoallError, OSError):
         return kind is not None and isinstance(load(path), kind)
     return False

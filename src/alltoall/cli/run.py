@@ -71,7 +71,7 @@ def shared_table(report: SharedReport) -> list[str]:
 
 
 def _unequal(report: SharedReport) -> list[str]:
-    """Say what keeps the times from being of the same bytes, if anything does."""
+    """Warn if short jobs were repeated beside longer ones."""
     if len({job.iterations for job in report.jobs}) == 1:
         return []
     return [
@@ -85,7 +85,7 @@ def _shared_cells(job: SharedJob) -> list[str]:
 
 
 def _recovered(found: Recovery | None) -> list[str]:
-    """Say what became of a cut."""
+    """Return the timeline of a recovery."""
     if found is None:
         return []
     return [

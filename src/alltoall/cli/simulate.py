@@ -1,4 +1,4 @@
-"""`alltoall simulate`: what a schedule or routes take, predicted."""
+"""`alltoall simulate`: predicted times of a schedule or routes."""
 
 from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
@@ -28,7 +28,7 @@ def table(found: Simulation) -> list[str]:
 
 
 def _table_of_jobs(found: Simulation) -> list[str]:
-    """Return what several jobs take, and what coordinating them would save."""
+    """Return the times of several jobs, and the saving of coordination."""
     lines = ["# jobs that share the links, each by its own routes, nobody coordinates them"]
     if found.rows != found.together:
         pairs = zip(found.together, found.rows, strict=True)

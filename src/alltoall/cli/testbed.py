@@ -101,7 +101,7 @@ def _tell(found: dict[str, Any], call: VerbCall) -> None:
 
 
 def _topology(word: str) -> Topology:
-    """Return the topology that a word means, also that of an answer in a file."""
+    """Return the topology of a SPEC, or of any file that has one."""
     path = Path(word)
     if names_file(word) and path.is_file():
         found = load(path)

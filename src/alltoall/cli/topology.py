@@ -19,7 +19,7 @@ from alltoall.topologies.formats import topology_text
 from alltoall.topologies.public import topology
 
 MAX_NAMES = 10
-"""Most names of nodes in the lines for people; the JSON has all of them."""
+"""Node names printed; the JSON has all."""
 
 
 ABOUT = """Describe a topology, and convert or draw it; list all families if there is no SPEC.

@@ -18,9 +18,9 @@ ABOUT = "Bandwidth-optimal all-to-all on direct-connect networks, with a proof i
 class Verb:
     """Where a verb is, what it does, and whether its first word is a SPEC.
 
-    A verb that is several in one has `parts`: where each is by the word that follows the verb. One
-    that `takes_command` is given options that it does not know, which may be those of the command.
-    The short help shows `examples`, and the options in `short`.
+    `parts` says where each part of a verb is, by the word after the verb. A verb that
+    `takes_command` keeps unknown options, which may be the command's. The short help shows
+    `examples` and the options in `short`.
     """
 
     where: str
@@ -174,7 +174,7 @@ VERBS: dict[str, Verb] = {
 
 OVERVIEW_WORDS = ("-h", "--help", "--help-all")
 COMPLETION_WORDS = ("--install-completion", "--show-completion")
-"""What may stand in the place of a verb, besides --version."""
+"""Words allowed in place of a verb, besides --version."""
 
 
 def overview() -> str:
@@ -213,7 +213,7 @@ def require_words(words: Sequence[str]) -> None:
 
 
 def require_family(spec: str) -> None:
-    """Raise if a SPEC names a family that there is not; what looks like a file may be one."""
+    """Raise if a SPEC names an unknown family and does not look like a file."""
     family = spec.strip().partition(":")[0]
     if family not in FAMILIES and not names_file(spec):
         raise UsageError(unknown_family(family))

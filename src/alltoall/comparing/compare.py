@@ -1,9 +1,9 @@
 """`alltoall.compare`: networks, methods, saved answers and measured runs in one table.
 
-A network under a method is a point; points are independent, so they run in processes or on a Dask
-cluster, and whatever ends one of them is the reason in its row. The proven maximum of a network is
-the best bound that any of its points proves; a point of its own makes sure that there is a sharp
-one. Saved answers are verified, and nothing that a file claims is trusted.
+A point is a network under a method. Points are independent, so they run in processes or on a Dask
+cluster, and an error becomes the reason in the point's row. The proven maximum of a network is the
+best bound of all its points; one extra point proves a sharp bound. Saved answers are verified,
+never trusted.
 """
 
 import re
@@ -50,7 +50,7 @@ from alltoall.topologies.given import Answer, Given, GivenDemand, problem_of
 from alltoall.topologies.groups import GivenGroups
 
 COMPARE_GAP = 1e-3
-"""The certified gap of all that is computed: no decision depends on less."""
+"""Default certified gap."""
 
 APART_VARIABLES = 4_000
 """Flow variables, of all points together, from which on processes pay for their start."""
@@ -65,7 +65,7 @@ MOST_VALUES = 10_000
 """Values of one key, and points of one comparison, at most."""
 
 KEY = re.compile(r"\{([A-Za-z_]\w*)\}")
-"""What stands for a value of `over` in a SPEC or a method."""
+"""Placeholder of a value of `over` in a SPEC or method."""
 
 Over: TypeAlias = Mapping[str, Any] | Sequence[str] | None
 """Values by key: a list, a range, or a text such as `"16,32"` or `"1..5"`; or texts `"n=16,32"`."""
@@ -197,7 +197,7 @@ def _points(
 
 
 def _several(given: Any) -> list[Any]:
-    """Return what is given as a list; a graph, which can be iterated over too, is one."""
+    """Return the subjects as a list; a graph is one subject, though it can be iterated over."""
     if isinstance(given, str | PathLike) or hasattr(given, "nodes") or isinstance(given, Answer):
         return [given]
     if isinstance(given, Sequence | Iterator | set):
@@ -206,7 +206,7 @@ def _several(given: Any) -> list[Any]:
 
 
 def _names(subjects: Sequence[Any]) -> list[str]:
-    """Return what each is called: files without folders, unless two are alike then."""
+    """Return the name of each subject: file names without folders, unless two would be equal."""
     full = [_name(each) for each in subjects]
     brief = [
         Path(name).name if isinstance(each, str | PathLike) and Path(name).is_file() else name
@@ -226,7 +226,7 @@ def _name(subject: Any) -> str:
 
 
 def _opened(each: Any, over: Mapping[str, Any]) -> Any:
-    """Return an answer, a run with the name of its topology, or what a network is built from."""
+    """Return an answer, a run with its topology's name, or the SPEC of a network."""
     if not isinstance(each, str | PathLike):
         return each
     text = str(each)
@@ -251,7 +251,7 @@ def _opened(each: Any, over: Mapping[str, Any]) -> Any:
 
 
 def _run(path: Path) -> tuple[str | None, Run] | None:
-    """Return a measured run and its topology, if a file has one; a pipe cannot be looked into."""
+    """Return the measured run in a file, with its topology, or None; pipes are not read."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -269,7 +269,7 @@ def _run(path: Path) -> tuple[str | None, Run] | None:
 def _filled(
     template: str, over: Mapping[str, Sequence[Any]], known: Mapping[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of each key that a text has, all combinations; those known are kept."""
+    """Yield all combinations of values for the keys in a text, beside the known values."""
     known = known or {}
     keys = [key for key in over if f"{{{key}}}" in template and key not in known]
     for values in product(*(over[key] for key in keys)):
@@ -295,7 +295,7 @@ def _of_network(
     demand: GivenDemand,
     groups: GivenGroups,
 ) -> Iterator[Point]:
-    """Yield the points of one network: a problem, or the reason why it is none."""
+    """Yield the points of one network, or why it is no problem."""
     network, reason, problem = fill(name, values), None, None
     try:
         posed = fill(given, values) if isinstance(given, str) else given
@@ -341,7 +341,7 @@ class _Comparing:
                 )
 
     def run(self) -> Comparison:
-        """Measure what is not measured yet, and return all rows."""
+        """Measure the remaining points and return all rows."""
         require_cluster(self.settings)
         self._go_on()
         try:
@@ -356,7 +356,7 @@ class _Comparing:
         return found
 
     def _go_on(self) -> None:
-        """Take over the finished points of a file, which is refused if it has any others."""
+        """Read the finished points of a file; refuse a file of another comparison."""
         path = self.output
         if path is None or path.suffix.lower() != ".json" or not path.is_file():
             return
@@ -395,7 +395,7 @@ class _Comparing:
                 self.done[index] = Measured(reason=str(error))
 
     def _measured(self, points: Sequence[Point]) -> Iterator[tuple[int, Measured]]:
-        """Yield the place of each point and what it measures, in this process or apart."""
+        """Yield the index and measurement of each point, from this process or others."""
         problems = [each.problem for each in points if each.problem is not None]
         size = sum(len(each.sources) * each.topology.links for each in problems)
         apart = replace(self.settings, time_limit=None)
@@ -430,7 +430,7 @@ class _Comparing:
             write_text(self.output, found.text(self.output))
 
     def _compared(self) -> Comparison:
-        """Return the rows of all that is done."""
+        """Return the rows of all finished points."""
         best: dict[str, float] = {}
         for index, found in self.done.items():
             problem = self.points[index].problem
@@ -475,9 +475,9 @@ class _Comparing:
     def _measured_rows(
         self, name: str, topology: str | None, run: Run, rows: Sequence[Row]
     ) -> Iterator[Row]:
-        """Yield what was measured at the size asked for, or at the largest.
+        """Yield the rows measured at the requested size, or at the largest.
 
-        The maximum is that of a compared network of the same name; what the file says is not
+        The maximum is that of a compared network of the same name; the file's own claim is not
         trusted.
         """
         size = max(run.bytes) if self.shard_bytes is None else self.shard_bytes
@@ -503,7 +503,7 @@ class _Comparing:
 
 
 MEASURED = {"throughput": "measured", "the library's own": "measured, the library's own"}
-"""The curves of a run, and what their rows are called."""
+"""Names of the rows of a run, by curve."""
 
 
 def _no_answer(row: Row) -> bool:
@@ -511,7 +511,7 @@ def _no_answer(row: Row) -> bool:
 
 
 def _measured(value: Any) -> Measured | None:
-    """Return a finished point of a file; None for one that failed, or that is damaged."""
+    """Return a finished point of a file, or None if it failed or is damaged."""
     if not isinstance(value, dict) or value.get("reason") is not None:
         return None
     time, bound, seconds = (value.get(key) for key in ("time", "bound", "seconds"))

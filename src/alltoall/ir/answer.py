@@ -179,10 +179,7 @@ class Answer(Noun):
     @property
     def throughput(self) -> float | None:
         """GB/s that each sending terminal sends on average, None if links have no unit."""
-        return self.throughput_at(self.time)
-
-    def throughput_at(self, time: float) -> float | None:
-        """Return the GB/s per sending terminal of an all-to-all of this time."""
+        time = self.time
         rate, demand = self.problem.topology.bytes_per_second, self.problem.demand
         if rate is None or not 0 < time < math.inf:
             return None

@@ -25,7 +25,7 @@ from alltoall.reports.runs import Run
 from alltoall.routes.baselines.tables import shortest_path_time
 
 MOST_ENTRIES = 64
-"""Files on one page; nobody compares more bars."""
+"""Most files on one page."""
 
 COMPARED = ("name", "kind", "method", "topology", "time", "bound", "gap")
 """The facts of a page about every answer."""
@@ -107,7 +107,7 @@ class _Page:
         return {**shared, "fabric": place, "problem": problem, **content}
 
     def _place(self, topology: Topology) -> int:
-        """Return the index of the diagram of a topology; other names make another one."""
+        """Return the index of a topology's diagram; other node names need another diagram."""
         for index, each in enumerate(self.diagrams):
             if each.topology == topology and each.topology.names == topology.names:
                 return index
@@ -164,7 +164,7 @@ def _short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def _next(entry: Entry, rate: Rate | None) -> list[dict[str, str]]:
-    """Return the commands that go on from a file."""
+    """Return the next commands for a file."""
     if entry.path is None or isinstance(entry.noun, Run):
         return []
     words = rate_in_words(rate) if isinstance(rate, float | int) else rate

@@ -1,7 +1,7 @@
 """The headline of an answer: its throughput beside shortest paths and the proven maximum.
 
-Where the rate of a link is known, numbers are bytes per second per node, and more is better. Else
-they are shard times, and less is better.
+With a link rate, numbers are GB/s per node and more is better; without, shard times and less is
+better.
 """
 
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ def standing(answer: Answer, scale: Scale) -> str:
 
 
 def _proof(answer: Answer, scale: Scale) -> str:
-    """Say what no routing can do, and why."""
+    """Return the proven limit and its reason."""
     if answer.bound <= 0:
         return "no bound is claimed"
     verb = "take less than" if scale.fabric is None else "exceed"
@@ -105,8 +105,8 @@ def _versus(time: float, shortest: float, scale: Scale) -> str:
 def proof_content(bottleneck: Bottleneck, diagram: Diagram) -> dict[str, Any] | None:
     """Return the marked part of the drawing: a cut or the links that prove the bound.
 
-    A cut marks its links and the nodes on its smaller side. Links that all count alike are no
-    part: then nothing is marked, and the legend says so.
+    A cut marks its links and the nodes on its smaller side. If all links count alike, nothing is
+    marked, and the legend says so.
     """
     proof, inside = bottleneck.proof, bottleneck.inside
     links = counted(len(proof), "link")

@@ -84,7 +84,7 @@ def _entry(subject: Subject, index: int) -> Entry:
 
 
 def _may_be_run(path: Path) -> bool:
-    """Return whether a file may hold the JSON of a run; a pipe is never read ahead."""
+    """Return whether a file may hold the JSON of a run; pipes are not read."""
     if not path.is_file():
         return False
     try:

@@ -1,4 +1,4 @@
-"""`alltoall.simulate`: what a schedule or routes take, predicted."""
+"""`alltoall.simulate`: predicted times of a schedule or routes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.node_tables import read_node_values
 from alltoall.ir.messages import Messages
 from alltoall.ir.problem import Problem
+from alltoall.ir.program import Program
 from alltoall.ir.quantities import bytes_per_second, parse_seconds, parse_size, parse_sizes
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
@@ -30,10 +31,11 @@ from alltoall.routes.phases import split_phases
 from alltoall.simulation.alpha_beta import (
     SHARINGS,
     SYNCS,
-    messages_of_lowered,
     messages_of_schedule,
 )
 from alltoall.simulation.fluid import FluidSettings
+from alltoall.simulation.lowered import messages_of_lowered
+from alltoall.simulation.programs import messages_of_program
 from alltoall.simulation.report import (
     FLUID,
     SHARED,
@@ -51,7 +53,7 @@ from alltoall.topologies.background import GivenBackground, without_background
 from alltoall.topologies.given import Given, topology_of
 from alltoall.verification import verify
 
-Subject: TypeAlias = Schedule | Routes | Messages
+Subject: TypeAlias = Schedule | Routes | Messages | Program
 """What can be simulated."""
 
 
@@ -102,10 +104,10 @@ def simulate(
         weights, flows, None if chunk_bytes is None else parse_size(chunk_bytes), resolution
     )
     found = load(subject) if isinstance(subject, str | PathLike) else subject
-    if not isinstance(found, Schedule | Routes | Messages | None):
+    if not isinstance(found, Subject | None):
         raise UsageError(
             f"{kind_in_words(found)} cannot be simulated; expected a saved schedule, saved "
-            "routes, or the messages of a schedule (lower --to messages)"
+            "routes, the messages of a schedule (lower --to messages), or MSCCL XML"
         )
     parts = tuple(map(job_of, jobs or ()))
     _require_use(found, bool(parts), (sync, sharing), fluid, phases, topology)
@@ -137,6 +139,8 @@ def simulate(
         model = f"{SHARED[sharing]}, {STEPPED[sync]}"
         if isinstance(found, Schedule):
             messages = messages_of_schedule(found)
+        elif isinstance(found, Program):
+            messages = messages_of_program(found, fabric.topology)
         else:
             messages = messages_of_lowered(found, fabric.topology)
         rows = messages_alone(messages, sync, sharing, asked)
@@ -164,7 +168,7 @@ class Place:
     lengths: Floats | None = None
 
     def less(self, background: GivenBackground) -> "Place":
-        """Return the same where links have what others leave; the lengths prove more of that."""
+        """Return the problem on links less the background, with the bound recomputed."""
         if background is None:
             return self
         topology = without_background(self.problem.topology, background)
@@ -193,7 +197,7 @@ def job_of(given: Routes | str | PathLike[str]) -> JobPart:
 
 
 def _joint_place(found: Subject | None, parts: Sequence[JobPart], given: Given | None) -> Place:
-    """Return the problem of what is simulated: of a subject, which carries all jobs if any."""
+    """Return the problem of the subject, or of all jobs together."""
     if not parts:
         if found is None:
             raise UsageError("nothing to simulate; expected a file, or several jobs (--job FILE)")
@@ -228,13 +232,14 @@ def _require_same(topology: Topology, first: Topology, where: str) -> None:
 
 
 def place_of(subject: Subject, topology: Given | None) -> Place:
-    """Verify what is to be simulated; return its problem and its proven bound."""
-    if not isinstance(subject, Messages):
+    """Verify the subject; return its problem and proven bound."""
+    if isinstance(subject, Schedule | Routes):
         bound = float(verify(subject).facts["bound"])
         return Place(subject.problem, bound, subject.certificate.lengths)
     if topology is None:
         raise UsageError("messages do not say which links they take; give the topology too")
-    problem = Problem(topology_of(topology), subject.demand)
+    demand = subject.demand if isinstance(subject, Messages) else subject.chunks.demand()
+    problem = Problem(topology_of(topology), demand)
     facts = verify(subject, topology=problem.topology).facts
     return Place(problem, float(facts["bound"]))
 
@@ -262,7 +267,7 @@ def fabric_of(
 
 
 def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
-    """Return the sizes that a caller means; they are positive and there is one."""
+    """Return the requested sizes, at least one and all positive."""
     if isinstance(sizes, str):
         return parse_sizes(sizes)
     found = (sizes,) if isinstance(sizes, int) else tuple(sizes)
@@ -303,12 +308,15 @@ def _require_use(
     phases: int | None,
     topology: Given | None,
 ) -> None:
-    """Raise if something is asked of a kind that it means nothing to."""
+    """Raise if a setting has no meaning for the kind of subject."""
     asked = zip(("sync", "sharing"), stepped, (SYNCS, SHARINGS), strict=True)
     for kind, given, known in asked:
         if given not in known:
             raise UsageError(f"{kind} {given!r}; expected one of {', '.join(known)}")
-    flowing, stepping = isinstance(subject, Routes), isinstance(subject, Schedule | Messages)
+    flowing, stepping = (
+        isinstance(subject, Routes),
+        isinstance(subject, Schedule | Messages | Program),
+    )
     if not stepping and stepped != (SYNCS[0], SHARINGS[0]):
         raise UsageError("sync or sharing with routes, which have no steps; leave it out")
     if several and phases is not None:
@@ -318,5 +326,5 @@ def _require_use(
             "weights, flows, chunk bytes, phases or a resolution with a schedule; expected routes, "
             "whose flows share links"
         )
-    if not isinstance(subject, Messages) and topology is not None:
+    if not isinstance(subject, Messages | Program) and topology is not None:
         raise UsageError("a topology with what says its own; it is for lowered messages, leave it")

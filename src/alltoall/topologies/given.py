@@ -51,7 +51,7 @@ GivenJobs: TypeAlias = Sequence[Job] | str | PathLike[str]
 """Jobs that share a fabric, or the file of them."""
 
 JOBS_SUFFIX = ".toml"
-"""The suffix of files of jobs; one that ends otherwise is JSON with a list of jobs."""
+"""Suffix of TOML files of jobs; any other file of jobs is JSON."""
 
 
 def topology_of(given: Given) -> Topology:
@@ -152,7 +152,7 @@ def jobs_in(given: GivenDemand, topology: Topology) -> tuple[Job, ...] | None:
 
 
 def _lists_jobs(path: Path) -> bool:
-    """Return whether a file is one of jobs: TOML, or a JSON object that has a list of them."""
+    """Return whether a file lists jobs: TOML, or a JSON object with a list."""
     if path.suffix == JOBS_SUFFIX:
         return True
     text = read_text(path)

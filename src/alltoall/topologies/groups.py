@@ -1,8 +1,8 @@
 """Groups of terminals: by name, from files, or as rows and columns of a process grid.
 
-Rows and columns are communicators, and a call on one has only its members. So no terminal forwards
-for a group that it is not in: links that no path within a group takes are removed, and the bound
-that is then proven is that of groups on their own links.
+Rows and columns are communicators, and only members take part in a call. So no terminal forwards
+for another group: links on no path within a group are removed, and the proven bound is for groups
+on their own links.
 """
 
 import re
@@ -34,9 +34,9 @@ _SHAPE = re.compile(r"[a-z-]+:([0-9]+)x([0-9]+)")
 
 
 def with_groups(given: GivenGroups, topology: Topology) -> tuple[Topology, list[list[int]]]:
-    """Return groups by the positions of terminals, and the links that they may use.
+    """Return groups of terminal positions, and the links that they may use.
 
-    A text such as `a,b,c` is a group, `@FILE` a file of groups; everyone relays for those.
+    A text such as `a,b,c` is a group, `@FILE` a file of groups, for which all terminals relay.
     """
     words = [given] if isinstance(given, str) and _is_grid(given) else given
     if isinstance(words, str | PathLike):

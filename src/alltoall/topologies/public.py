@@ -83,7 +83,7 @@ def problem(
     background: GivenBackground = None,
     link_bandwidth: Rate | None = None,
 ) -> Problem:
-    """Say who sends to whom on a network; every pair of terminals one shard if nothing is said.
+    """Define who sends to whom on a network; by default every pair of terminals sends one shard.
 
     >>> import alltoall
     >>> alltoall.problem("ring:4", groups=["0,2", "1,3"]).demand.total

@@ -9,7 +9,7 @@ cheap linear map, for it is the exchange that is measured; and one that works nu
 that the result is, bit for bit, what each rank computes for its own tokens without the others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,10 +19,7 @@ from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.chunks import PerShard
 from alltoall.workloads.ranks import Bytes, Ranks, Turns, Way
 from alltoall.workloads.router import Router, Rows, applied, rows_between
-from alltoall.workloads.timing import UNTOUCHED, measure_ways, wrong_shards
-
-STEPS = ("dispatch", "experts", "combine")
-"""The steps, by the names of the JSON."""
+from alltoall.workloads.timing import UNTOUCHED, Steps, measure_ways, wrong_shards
 
 ROW_BUFFERS = 7
 """Of rows at once: sent, received, made, returned, and while adding up and comparing."""
@@ -55,7 +52,7 @@ class Layer:
         self.returned = np.empty_like(self.sent)
         self.result = np.empty_like(self._tokens)
 
-    def steps(self, way: Way) -> list[Callable[[], None]]:
+    def steps(self, way: Way) -> Steps:
         """Return the three steps, with the exchanges of a way."""
         there, back = way.exchanges[0], way.exchanges[-1]
 
@@ -67,7 +64,7 @@ class Layer:
             back.exchange(as_bytes(self.made), as_bytes(self.returned), self.back)
             self._add_up(self.returned, self.result)
 
-        return [dispatch, self._apply, combine]
+        return [("dispatch", dispatch), ("experts", self._apply), ("combine", combine)]
 
     def alone(self) -> Rows:
         """Return the result as this rank has it without any other."""
@@ -114,7 +111,7 @@ def dispatch_and_combine(
     layer = Layer(ranks, Router(**parameters))
     expected = layer.alone()
     check = partial(_checked, ranks, layer, expected)
-    return measure_ways(ranks, ways, STEPS, layer.steps, check, turns)
+    return measure_ways(ranks, ways, layer.steps, check, turns)
 
 
 def _checked(ranks: Ranks, layer: Layer, expected: Rows, way: Way) -> tuple[float, list[str]]:
@@ -122,14 +119,13 @@ def _checked(ranks: Ranks, layer: Layer, expected: Rows, way: Way) -> tuple[floa
     for rows in (layer.received, layer.returned):
         as_bytes(rows)[:] = UNTOUCHED
     violations = []
-    dispatch, experts, combine = layer.steps(way)
-    dispatch()
-    pairs = [(layer.sent, layer.received, layer.there, "dispatch")]
-    experts()
-    combine()
-    pairs.append((layer.made, layer.returned, layer.back, "combine"))
-    for sent, found, shard, step in pairs:
-        subject = f"{step} by {way.name}"
+    for _, step in layer.steps(way):
+        step()
+    for sent, found, shard, name in (
+        (layer.sent, layer.received, layer.there, "dispatch"),
+        (layer.made, layer.returned, layer.back, "combine"),
+    ):
+        subject = f"{name} by {way.name}"
         violations += wrong_shards(ranks, as_bytes(sent), as_bytes(found), shard, subject)
     error = float(np.abs(layer.result - expected).max())
     errors = ranks.share(error)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -47,7 +48,7 @@ from alltoall.workloads.moe import needed_bytes as moe_bytes
 from alltoall.workloads.ranks import Turns
 from alltoall.workloads.reports import FftReport, MoeReport, MoeRow, Predicted, fft_report
 from alltoall.workloads.router import Router, rows_between, sent_table, skew_statistics
-from alltoall.workloads.spectrum import Slabs, parse_grid
+from alltoall.workloads.spectrum import Pencils, parse_grid, parse_pencils
 
 BY_ROUTES = "alltoall.testbed.over_routes:ByRoutes"
 """What makes an exchange along routes in a rank on a testbed."""
@@ -59,6 +60,7 @@ Scheduled: TypeAlias = Schedule | Messages | str | PathLike[str]
 def fft3d(
     grid: str | int | tuple[int, int, int],
     *,
+    pencils: str | tuple[int, int] | None = None,
     schedule: Scheduled | None = None,
     ranks: int | None = None,
     mpi: str | Mpi | None = None,
@@ -80,7 +82,13 @@ def fft3d(
     random sums over all points, and every shard to the bit with the one sent. A wrong result, a
     dead rank or a timeout is a `VerificationError` (exit code 4).
 
+    With pencils, ranks form a grid and exchange twice: in rows, then in columns, by schedules for
+    all rows and all columns of the schedule's network. Time is that of computing, packing and the
+    all-to-alls. Slabs stand beside them if the grid has as many planes.
+
     Example: alltoall workload fft3d --grid 216 --schedule torus.schedule.json
+
+    Example: alltoall workload fft3d --grid 64 --schedule torus:4x4 --pencils 4x4
 
     >>> import alltoall
     >>> report = alltoall.fft3d("10x9x7", schedule="ring:4", iterations=1)
@@ -90,22 +98,64 @@ def fft3d(
     """
     require_seed(seed)
     sides, turns = parse_grid(grid), Turns(iterations, warmup)
+    if pencils and routes:
+        raise UsageError("pencils and routes; expected one of them, as routes are for slabs")
     given = None if schedule is None else _opened(schedule, progress)
     messages = None if given is None else _messages(given)
-    slabs = Slabs(sides, _ranks_of(messages, ranks))
-    require_memory(fft_bytes(slabs, GATHERED_POINTS), slabs.ranks, "take a smaller grid")
-    ways = [library_way("mpi")]
-    if messages is not None:
-        ways.append(schedule_way("mpi", "schedule", [messages]))
+    size = None if pencils is None else parse_pencils(pencils)
+    count = _ranks_of(messages, prod(size) if size and ranks is None else ranks)
+    cut = Pencils(sides, *(size or (count,)))
+    if cut.ranks != count:
+        raise UsageError(
+            f"pencils {cut.rows}x{cut.columns} for {count} ranks; expected as many ranks as rows "
+            "times columns"
+        )
+    ways = [] if size and count > min(sides[:2]) else _ways_of_slabs(messages)
+    needed = fft_bytes(Pencils(sides, count), GATHERED_POINTS) if ways else 0
+    if size:
+        needed += fft_bytes(cut, GATHERED_POINTS)
+        slabs = [replace(way, name=f"{way.name}, slabs") for way in ways]
+        ways = [*_ways_of_pencils(cut, given, progress), *slabs]
+    require_memory(needed, count, "take a smaller grid")
     ways += others
     # Over slow links it would take longer to gather a grid than all that is measured.
     gathered = GATHERED_POINTS if rate is None and fabric is None else 0
-    parameters = {"grid": sides, "seed": seed, "gathered_points": gathered}
-    progress(f"{slabs.ranks} ranks at work")
-    launch = Launch("fft3d", parameters, slabs.ranks, ways, turns, parse_seconds(timeout))
+    parameters = {"grid": sides, "seed": seed, "gathered_points": gathered, "pencils": size}
+    progress(f"{count} ranks at work")
+    launch = Launch("fft3d", parameters, count, ways, turns, parse_seconds(timeout))
     with _where(given, mpi, rate, fabric, routes or ()) as where:
         found = where.run(launch)
-    return fft_report(slabs, found, where.links)
+    return fft_report(cut, found, where.links)
+
+
+def _ways_of_slabs(messages: Messages | None) -> list[WaySpec]:
+    if messages is None:
+        return [library_way("mpi")]
+    return [library_way("mpi"), schedule_way("mpi", "schedule", [messages])]
+
+
+def _ways_of_pencils(
+    cut: Pencils, given: Schedule | Messages | None, progress: Callable[[str], None]
+) -> list[WaySpec]:
+    """Return the library's exchanges in rows and columns, and those by a schedule for each."""
+    grid = np.arange(cut.ranks).reshape(cut.rows, cut.columns)
+    groups = [grid.tolist(), grid.T.tolist()]
+    own = library_way("mpi").exchanges[0]
+    ways = [WaySpec(LIBRARY, [replace(own, options={"groups": each}) for each in groups])]
+    if given is None:
+        return ways
+    if not isinstance(given, Schedule):
+        raise UsageError(
+            "messages and pencils; expected a schedule or a SPEC, on whose network schedules for "
+            "rows and columns are made"
+        )
+    topology = given.problem.topology
+    parts: list[Messages] = []
+    for name in ("rows", "columns"):
+        progress(f"scheduling all {name}")
+        words = f"{name}:shape={cut.rows}x{cut.columns}"
+        parts.append(all_parts(make_schedule(topology, groups=[words], progress=progress)))
+    return [*ways, schedule_way("mpi", "schedule", parts)]
 
 
 def moe(
@@ -241,7 +291,7 @@ def _on_bed(
     rows: list[Any] = []
     found: dict[str, Any] = {}
     for scheduled in (False, True):
-        ways = [way for way in launch.ways if (way.name != LIBRARY) == scheduled]
+        ways = [way for way in launch.ways if way.name.startswith(LIBRARY) != scheduled]
         if ways:
             found = run_ranks(replace(launch, ways=ways), placed(chosen, bed, scheduled))
             rows += found["rows"]

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from alltoall.workloads.spectrum import Slabs
+from alltoall.workloads.spectrum import Pencils
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,26 @@ class FftRow:
 
 
 @dataclass(frozen=True)
+class PencilRow:
+    """Medians of one way, of the slowest rank in each step, where some ways have pencils."""
+
+    way: str
+    carrier: str
+    seconds: float
+    compute: float
+    pack: float
+    alltoall: float
+    error: float
+
+
+@dataclass(frozen=True)
 class FftReport:
     """What transforms took; `even` is whether all ranks had as much, and `checked` how.
 
-    `links` says which are emulated, None if none is. The first row is the library's own. `speedup`
-    is its time over that of the next way, the schedule's, in all, and `alltoall_speedup` that of
-    the exchange alone; both None without one.
+    `links` says which are emulated, None if none is. Rows are `FftRow`, or `PencilRow` if there are
+    `pencils`: rows and columns of ranks. The first row is the library's own. `speedup` is its time
+    over that of the first other way, the schedule's, in all, and `alltoall_speedup` that of the
+    exchange alone; both None without one.
     """
 
     runtime: str
@@ -37,30 +51,33 @@ class FftReport:
     grid: tuple[int, int, int]
     even: bool
     checked: str
-    rows: tuple[FftRow, ...]
+    rows: tuple[Any, ...]
     speedup: float | None
     alltoall_speedup: float | None
+    pencils: tuple[int, int] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
         return asdict(self)
 
 
-def fft_report(slabs: Slabs, found: dict[str, Any], links: str | None) -> FftReport:
+def fft_report(cut: Pencils, found: dict[str, Any], links: str | None) -> FftReport:
     """Return the report of what ranks wrote."""
-    rows = tuple(FftRow(**row) for row in found["rows"])
-    own, other = rows[0], rows[:2][-1]
-    compared = len(rows) > 1
+    kind = PencilRow if cut.columns > 1 else FftRow
+    rows = tuple(kind(**row) for row in found["rows"])
+    own = rows[0]
+    other = next((row for row in rows if not row.way.startswith(own.way)), None)
     return FftReport(
         runtime=found["runtime"],
         links=links,
-        ranks=slabs.ranks,
-        grid=slabs.grid,
-        even=slabs.even,
+        ranks=cut.ranks,
+        grid=cut.grid,
+        even=cut.even,
         checked=found["checked"],
         rows=rows,
-        speedup=own.seconds / other.seconds if compared else None,
-        alltoall_speedup=own.alltoall / other.alltoall if compared else None,
+        speedup=own.seconds / other.seconds if other else None,
+        alltoall_speedup=own.alltoall / other.alltoall if other else None,
+        pencils=(cut.rows, cut.columns) if cut.columns > 1 else None,
     )
 
 

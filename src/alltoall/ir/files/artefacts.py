@@ -56,7 +56,7 @@ _TO_JSON: dict[type[Noun], Callable[[Any], dict[str, Any]]] = {
     Certificate: problem.certificate_to_json,
     Fabric: problem.fabric_to_json,
     Program: program.program_to_json,
-    ExecutionPlan: program.plan_to_json,
+    ExecutionPlan: program.program_to_json,
 }
 _FROM_JSON: dict[str, Callable[[object, str], Any]] = {
     flow.FLOW_FORMAT: flow.flow_from_json,
@@ -69,7 +69,7 @@ _FROM_JSON: dict[str, Callable[[object, str], Any]] = {
     problem.CERTIFICATE_FORMAT: problem.certificate_from_json,
     problem.FABRIC_FORMAT: problem.fabric_from_json,
     program.PROGRAM_FORMAT: program.program_from_json,
-    program.PLAN_FORMAT: program.plan_from_json,
+    program.PLAN_FORMAT: program.program_from_json,
 }
 
 
