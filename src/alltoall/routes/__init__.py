@@ -42,10 +42,10 @@ CERTIFYING_METHODS = ("extp", "single", "few", "deadlock-free")
 """Methods that solve the master program themselves; their certificate is the best there is."""
 
 SEARCHING_METHODS = ("extp", "pmcf", "single", "few", "fptas", "ilp-disjoint", "ilp-shortest")
-"""Methods that search: what a time limit leaves of them may be worse than shortest routes."""
+"""Methods that search: cut short, they may be worse than shortest routes."""
 
 HOP_BYTES = 100
-"""What a link of a route takes of memory until routes are made, layered, checked and saved."""
+"""Memory of a link of a route until routes are made, layered, checked and saved."""
 
 MOST_ROUTE_BYTES = 8 << 30
 """Memory beyond which routes are refused rather than made."""
@@ -71,9 +71,9 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "layers": tuple(each for each in ROUTERS.known if each != "deadlock-free"),
     "cluster": ("extp", "deadlock-free"),
 }
-"""The methods to which a setting means anything; all settings that are not here, to all.
+"""The methods that use each setting; settings not listed are used by all.
 
-What others register is given all settings, and takes what it likes."""
+Registered methods receive all settings."""
 
 
 def route(
@@ -82,12 +82,12 @@ def route(
     settings: RouteSettings | None = None,
     prove: bool = True,
 ) -> Routes:
-    """Return routes by a method, with exact weights and the best certificate that can be had.
+    """Return routes by a method, with exact weights and the best available certificate.
 
-    A method that proves little or nothing itself gets the certificate of the master program, so
-    that every gap is measured against the same bound; without `prove` it keeps its own. Where a
-    time limit comes before a method has any routes, or better ones, they are those of `sssp`, and
-    say so: these need a fraction of a second where others take minutes.
+    A method without a sharp certificate gets that of the master program, so that every gap is
+    measured against the same bound; without `prove` it keeps its own. If a method has no routes
+    within the time limit, or worse ones, the result is that of `sssp`, with a note: it takes a
+    fraction of a second.
     """
     if method not in ROUTERS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
@@ -104,17 +104,17 @@ def route(
 
 
 def route_status(routes: Routes, settings: RouteSettings) -> Status:
-    """Return what the certified bound proves of the routes, or why it proves nothing."""
+    """Return the status of routes against their certified bound."""
     late = Status.TIME_LIMIT if settings.solve.out_of_time() else Status.GAP_NOT_REACHED
     otherwise = Status.INTERRUPTED if settings.solve.stopped() else late
     return Status.of_gap(routes.gap, settings.solve.gap, otherwise)
 
 
 def _exact(routes: Routes, settings: RouteSettings) -> Routes:
-    """Return the routes with weights that are fractions, small ones where the method may choose.
+    """Return the routes with rational weights, with small denominators where possible.
 
-    It may choose among equally good routes: all of them for extp and pmcf's columns, those of its
-    path set for pmcf else, and the layered ones that it found for deadlock-free.
+    Equally good routes may replace others: any for extp and pmcf's columns, those of the path set
+    for other pmcf, and the layered ones found for deadlock-free.
     """
     if routes.method == "extp" or (routes.method == "pmcf" and settings.paths == "columns"):
         return fewest_chunks(routes, settings, anywhere=True)

@@ -1,10 +1,10 @@
 """Injection control: routes split into phases, so that few flows are active at once.
 
-The routes of a phase run together, the phases one after the other, and a phase lasts as long as its
-busiest link needs. Each route goes to one of K phases so that the sum of these times stays within a
-stated loss of the time of all routes at once. Every phase gets an equal part of that as its budget,
-in whole chunks if that can be, and the routes negotiate until all budgets hold (`placing.listed`).
-Then routes move, within the budgets, to where their source has fewer flows.
+Routes of a phase run together, phases run in turn, and a phase lasts as long as its busiest link.
+Each route goes to one of K phases so that the total time stays within a stated loss of the time of
+all routes at once. Every phase gets an equal budget, in whole chunks if possible, and the routes
+negotiate until all budgets hold (`placing.listed`). Then routes move, within the budgets, to phases
+in which their source has fewer flows.
 """
 
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = n
 
 
 def _try(routes: Routes, phases: int, loss: float, late: Late) -> Ints | None:
-    """Return exactly this many phases within the loss, if they are found."""
+    """Return exactly this many phases within the loss, or None if none are found."""
     if phases == 1:
         return np.zeros(routes.count, dtype=np.int64)
     every = np.arange(routes.count, dtype=np.int64)
@@ -82,8 +82,7 @@ def _try(routes: Routes, phases: int, loss: float, late: Late) -> Ints | None:
 def _budgets(routes: Routes, phases: int, loss: float) -> Iterator[Floats]:
     """Yield times for the phases: in whole chunks, in the largest weights, and equal ones.
 
-    What is left over after whole weights is shared equally. Times that cannot hold the largest
-    route are left out.
+    The rest after whole weights is shared equally. Times below the largest route are skipped.
     """
     total = routes.time * (1 + loss)
     widest = float(routes.problem.topology.capacity.max())

@@ -54,7 +54,7 @@ MOST_COLUMN_ROUNDS = 200
 """Rounds of column generation before the best answer so far is returned."""
 
 ENTRY_BYTES = 250
-"""What an entry of the matrix takes of memory until the program is solved."""
+"""Memory per matrix entry until the program is solved."""
 
 
 def route_pmcf(problem: Problem, settings: RouteSettings) -> Routes:

@@ -1,13 +1,12 @@
 """After a failure: new routes that begin where the last ones were.
 
-Links or nodes are gone, and what led over them has to move. Moving only that is a repair, and a bad
-one where links were full: the node that lost a link is a bottleneck, and what others send through
-it had better go elsewhere. So the displaced routes take the cheapest paths, and then all routes
-respond to prices for some passes (`placing.place`), from where they are, until their time is
-within the gap of the bound. Then routes go back to where they were, one by one, while the time
-stays within that gap, so that few move. The bound is the best of the last lengths, which prove
-something on any graph, of the links at each node that lost one, and of the prices on the way; where
-it leaves more than the gap, some steps of the first-order method raise it.
+Routes over failed links or nodes must move. Moving only these is a minimal repair, and a poor one
+if links were saturated: a node that lost a link is a bottleneck that other routes should avoid. So
+the displaced routes take the cheapest paths, and then all routes respond to prices for some passes
+(`placing.place`) until their time is within the gap of the bound. Then routes return to their old
+paths, one by one, while the time stays within that gap, so that few move. The bound is the best of
+the last lengths, which are valid on any graph, of the links at each node that lost one, and of the
+prices during the search; if the gap is larger, some steps of the first-order method raise it.
 """
 
 from dataclasses import dataclass, replace
@@ -46,15 +45,15 @@ MOST_RAISED = 20_000_000
 """Flow variables up to which steps raise the bound."""
 
 ROUNDING = 1e-9
-"""What sums of loads may lose in their last digits."""
+"""Relative rounding error of sums of loads."""
 
 
 @dataclass(frozen=True, eq=False)
 class Renewed:
     """New routes, and numbers to compare them with.
 
-    `repaired` is the time if only what is displaced moves, `unserved` the share of the demand that
-    the last routes, as they are, no longer deliver, and `moved` the routes that are not the same.
+    `repaired` is the time if only displaced routes move, `unserved` the share of the demand that
+    the unchanged routes no longer deliver, and `moved` the number of changed routes.
     """
 
     routes: Routes
@@ -100,9 +99,10 @@ def _moved_back(
     bound: float,
     settings: SolveSettings,
 ) -> Table:
-    """Return paths of which none can go back alone and leave the time within the gap.
+    """Return paths after moving chunks back to their last paths within the gap.
 
-    Where the gap is not reached, the time stays what it is. Those with most room go first.
+    No further chunk can move back alone. If the gap is not reached, the time is kept. Chunks with
+    most room go first.
     """
     table, used = table.copy(), table != NOTHING
     size = np.repeat(cut.size, used.sum(axis=1))
@@ -154,7 +154,7 @@ def _responded(
     proof: Certificate,
     settings: SolveSettings,
 ) -> tuple[float, Table, Certificate]:
-    """Return the time if only what has no path moves, paths after all respond, and their proof."""
+    """Return the time of the minimal repair, the paths after all respond, and their proof."""
 
     def report(index: int, time: float) -> None:
         above = time / proof.bound - 1
@@ -196,9 +196,9 @@ def _responded(
 
 
 def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, Ints, Ints, Table]:
-    """Return a chunk per last route, and per pair that had none, with its path if it is left.
+    """Return a chunk per last route, and per pair without one, with its surviving path.
 
-    They are sorted by their start; a path of which a link is gone is an empty row.
+    They are sorted by their start; a path with a failed link is an empty row.
     """
     new, old = problem.topology, last.problem.topology
     node = matching_nodes(old, new)

@@ -1,4 +1,4 @@
-"""From a problem to checked routes: a method, then whatever is asked of its routes."""
+"""From a problem to checked routes: a method, then limits, chunks, layers and phases."""
 
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -25,11 +25,11 @@ from alltoall.settings import RouteSettings
 
 @dataclass(frozen=True, eq=False)
 class FoundRoutes:
-    """Routes, and what was learnt on the way to them.
+    """Routes, and facts of their search.
 
-    `status` is that of their time against the certified bound, and `notes` say what was left out.
-    `robust` has the losses of robust routes under demands that they were not made with, `renewed`
-    what the last routes lose after a failure.
+    `status` compares their time with the certified bound, and `notes` mention omissions. `robust`
+    has the losses of robust routes under fresh demands, `renewed` those of the last routes after a
+    failure.
     """
 
     routes: Routes
@@ -39,7 +39,7 @@ class FoundRoutes:
     renewed: Renewed | None = None
 
     def learnt(self) -> dict[str, Any]:
-        """Return what the search learnt, as plain values."""
+        """Return facts of the search as plain values."""
         found: dict[str, Any] = {"notes": self.notes, "status": self.status.value}
         found["common_factor_chunks"] = common_factor_chunks(self.routes)
         if self.robust is not None:

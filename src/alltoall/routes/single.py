@@ -5,10 +5,10 @@ routes. The chunks are spread over all paths by best responses to prices (`placi
 comes within a chunk or two per link of the certified bound, rounded up to what whole chunks can
 reach.
 
-Where there are few chunks, that last step is worth more work: every link gets the budget that a
-target time gives it, and the chunks negotiate until all budgets hold (`negotiate`). They start
-where they are, or on the paths of the optimal fractional flow: a vertex of the master program
-splits few pairs. The target starts at the bound, rounded up, and is raised until they succeed.
+With few chunks, closing the remaining gap is affordable: a target time gives every link a budget,
+and the chunks negotiate until all budgets hold (`negotiate`). They start from the placed paths, or
+from those of the optimal fractional flow: a vertex of the master program splits few pairs. The
+target starts at the bound, rounded up, and is raised until they succeed.
 """
 
 from collections.abc import Iterator

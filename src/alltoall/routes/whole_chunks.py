@@ -115,7 +115,7 @@ class RouteChunks:
         return float(phase_loads(self.problem.topology, self.items, places, 1).max())
 
     def on_own_paths(self, first: Choice, target: float) -> Choice | None:
-        """Return places on the pairs' own paths within a time, if they are found."""
+        """Return placements on the pairs' own paths within a time, or None."""
         budget = np.array([target * (1 + 1e-12)])
         tried = (
             negotiate_listed(self.problem.topology, self.items, first, budget, seed, self.late)
@@ -124,7 +124,7 @@ class RouteChunks:
         return next((places for places in tried if places is not None), None)
 
     def on_any_paths(self, first: Choice, target: float) -> Routes | None:
-        """Return routes over any paths within a time, if they are found."""
+        """Return routes over any paths within a time, or None."""
         topology = self.problem.topology
         ends = (self.paths.source[first.path], self.paths.destination[first.path])
         chunks = Chunks(topology.terminals[ends[0]], topology.terminals[ends[1]], self.size)

@@ -5,10 +5,10 @@ SIAM J. Discrete Math. 2000; Karakostas, "Faster approximation schemes for fract
 multicommodity flow problems", SODA 2002, who serves all destinations of a source at once:
 
     length[l] = 1 / capacity[l]
-    phase:  for every source s, until all that the phase asks of s is routed:
+    phase:  for every source s, until the phase's demand of s is routed:
                 the tree of shortest paths from s under length
-                route what is left along the tree, or the share of it that no capacity limits
-                length[l] *= 1 + epsilon * (what this put on l) / capacity[l]
+                route the rest along the tree, or the share that capacities allow
+                length[l] *= 1 + epsilon * (load added to l) / capacity[l]
 
 Two things are proven rather than left to the theory. The flow of all phases, divided by how often
 the demand has been routed, is scaled to the capacities exactly; and the lengths after a phase
@@ -17,9 +17,8 @@ epsilon, and at the latest when the lengths have grown as far as Fleischer's ana
 gap of (1 - epsilon)^-3. Only ratios of lengths matter, so they are scaled back before they
 overflow.
 
-A phase asks for the demand over the best time found so far. So a phase's fair share of the
-capacities is at least all of them and soon not much more, which is what the demand scaling of
-both papers is for.
+A phase routes the demand divided by the best time found so far, in place of the demand scaling of
+both papers: its load is at least all capacities and soon not much more.
 """
 
 import math
@@ -50,8 +49,8 @@ LEAST_LENGTH = 1e-200
 def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
     """Return routes within epsilon of the optimum, with the lengths that prove it.
 
-    A time limit returns what the phases so far amount to, with the gap that they prove; raise
-    TimeoutError if there are none yet, or their paths come too late.
+    At a time limit, return the routes of the finished phases with their proven gap; raise
+    TimeoutError if there are none in time.
     """
     solving = settings.solve.sharing()  # The other half is for the paths of the flow.
     search = _Search(problem, settings.epsilon)

@@ -8,9 +8,9 @@
 with the candidates link-disjoint (ILP-disjoint) or shortest (ILP-shortest). Where the demands over
 capacities have a common measure, z is counted in whole units of it.
 
-A quick heuristic makes a first choice, and the duals of the relaxation prove a bound; where the two
-meet, that is all. Otherwise branch and bound starts from the first choice, and the best choice
-that it found in time is returned.
+A quick heuristic makes a first choice, and the duals of the relaxation prove a bound; if the two
+meet, the search ends. Otherwise branch and bound starts from the first choice, and returns the best
+choice found in time.
 
 That bound holds for choices of one candidate per pair. It is reported, and kept in `Choice`, but
 never becomes the certificate of the routes, which bounds every all-to-all.
@@ -84,7 +84,7 @@ class Choosing:
 
     @cached_property
     def unit(self) -> float | None:
-        """A time of which every possible one is a whole multiple, if there is any."""
+        """A common divisor of all possible times, if there is one."""
         return common_measure(self.amount, self.problem.topology.capacity)
 
     @cached_property
@@ -201,7 +201,7 @@ def _search(
 
 
 def common_measure(amount: Floats, capacity: Floats) -> float | None:
-    """Return a time of which all amounts over all capacities are whole multiples, or None."""
+    """Return a common divisor of all amounts over all capacities, or None."""
     amounts, capacities = np.unique(amount), np.unique(capacity)
     if len(amounts) * len(capacities) > MOST_UNITS:
         return None

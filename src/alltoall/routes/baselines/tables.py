@@ -1,8 +1,7 @@
 """`sssp`, `updown` and `ecmp`: routes by tables of destinations, one link per node and destination.
 
-`ecmp` is what switches do without traffic engineering: among the links that lead nearer to the
-destination, a hash of the destination picks one, other switches with other seeds. Nothing looks at
-loads or capacities.
+`ecmp` models switches without traffic engineering: among the links on shortest paths, a hash of the
+destination picks one, with a seed per switch. Loads and capacities are ignored.
 
 `updown` is up*/down*, as a subnet manager computes it: nodes are ordered by their distance from a
 root, a route climbs first and descends then, so that one virtual layer cannot deadlock. Schroeder
@@ -16,10 +15,10 @@ and Nagel, "Deadlock-free oblivious routing for arbitrary topologies", IPDPS 201
     for every terminal t, in order:
         Dijkstra's tree of shortest paths to t under weight
         every node forwards to t along the tree
-        weight[l] += (what the tree puts on l) / capacity[l]
+        weight[l] += (load of the tree on l) / capacity[l]
 
-Within one tree the weights stand still, which is what makes the method fast and its loads uneven.
-The comparison beside every answer is what it reaches.
+Weights are fixed within a tree, which makes the method fast and its loads uneven. Its time is the
+comparison beside every answer.
 """
 
 from typing import Any

@@ -59,7 +59,7 @@ DATELINE_LAYERS = 2
 """Layers that are enough for dimension order with datelines on any grid."""
 
 DEFAULT_LAYERS = 4
-"""Virtual layers unless told otherwise: what all but the smallest cards have."""
+"""Default number of virtual layers, which all but the smallest NICs have."""
 
 
 def route_deadlock_free(problem: Problem, settings: RouteSettings) -> Routes:
@@ -68,7 +68,7 @@ def route_deadlock_free(problem: Problem, settings: RouteSettings) -> Routes:
 
 
 def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) -> Routes:
-    """Return the fastest routes found that need at most so many virtual layers."""
+    """Return the fastest routes found within the virtual layers."""
     if layers < 1:
         raise UsageError(f"{layers} virtual layers; expected at least 1")
     units = normal_units(problem)
@@ -110,7 +110,7 @@ def _at_scale(problem: Problem, layers: int, settings: RouteSettings) -> Routes 
 
 
 def _on_small(problem: Problem, layers: int, settings: RouteSettings) -> Routes | None:
-    """Return the best routes found with so many layers or fewer: more layers are never worse."""
+    """Return the best routes found with this many layers or fewer."""
     flow = solve_sources(problem, settings.solve.sharing())
     best = _by_dimension(problem, layers, flow.certificate, settings.layer_change)
     if best is None or best.gap > settings.solve.gap:
@@ -161,9 +161,9 @@ def _proof(problem: Problem, settings: RouteSettings) -> Certificate:
 def _by_dimension(
     problem: Problem, layers: int, certificate: Certificate, change: bool
 ) -> Routes | None:
-    """Return routes in dimension order, on a grid where so many layers are enough for them.
+    """Return routes in dimension order, on a grid if the layers suffice.
 
-    They change layer only where they may, and else would need more of them.
+    They change layers if allowed, and need more layers otherwise.
     """
     grid = grid_of(problem.topology)
     if grid is None:

@@ -1,9 +1,8 @@
 """Lanes: the channels of a fabric, one per link and layer, and orders of all of them.
 
-A route that only ever goes from a channel to a later one in the order cannot deadlock, whatever
-else is routed; conversely all routes that cannot deadlock go forward in some order. Where routes
-may change layer, a path goes from a channel of any layer to one of any other. Where they may not,
-every layer has nodes of its own, and a path begins at its source in any of them.
+Routes that go forward in an order of the channels cannot deadlock; conversely, deadlock-free routes
+go forward in some order. If routes may change layer, a path may join channels of any layers. If
+not, every layer has its own copy of the nodes, and a path begins at its source in any of them.
 
 A search begins with one of these orders:
 
@@ -61,7 +60,7 @@ class Lanes:
 
     @property
     def copies(self) -> int:
-        """How many copies of the nodes there are."""
+        """The number of copies of the nodes."""
         return 1 if self.change else self.layers
 
     @property
@@ -112,9 +111,10 @@ def hop_layers(lanes: Lanes, order: Ints, start: Ints, link: Ints) -> Ints | Non
 
 
 def first_orders(lanes: Lanes, settings: SolveSettings) -> Iterator[Ints]:
-    """Yield orders to begin with; only the quick ones when time runs out.
+    """Yield starting orders; only quick ones if time is short.
 
-    With a change of layer a way may go up and down as often as there are layers, over one root.
+    If routes may change layer, all layers have one root, and a path may go up and down once per
+    layer.
     """
     grid = grid_of(lanes.problem.topology)
     if grid is not None:
@@ -134,7 +134,7 @@ def by_dimension(lanes: Lanes, grid: Grid) -> Ints:
 
 
 def of_routes(lanes: Lanes, late: Late) -> Iterator[Ints]:
-    """Yield orders in which most routes go forward that know of no order."""
+    """Yield orders in which most unrestricted routes go forward."""
     topology, demand = lanes.problem.topology, lanes.problem.demand
     source, destination = demand.pairs()
     begin, end = topology.terminals[source], topology.terminals[destination]
@@ -161,7 +161,7 @@ def _one_after_the_other(lanes: Lanes, orders: Ints) -> Ints:
 
 
 def up_down_orders(problem: Problem, layers: int) -> Ints:
-    """Return up*/down* orders from as many roots.
+    """Return one up*/down* order per root.
 
     Links up, to a node nearer to the root, come before links down; each kind in the order in which
     a route can take them. If every link has one back, all pairs are connected over the root. Roots
@@ -302,7 +302,7 @@ class OrderSearch:
         return round_up_time(self.lanes.problem, self.certificate.bound, self._per_shard)
 
     def _scaled(self, lengths: Floats) -> Floats:
-        """Return lengths of which none is too short, that times capacity add up to 1."""
+        """Return normalised lengths, none too short, whose products with capacity sum to 1."""
         capacity = self.lanes.problem.topology.capacity
         least = LEAST_PRICE * float(lengths @ capacity) / len(lengths)
         longer = np.maximum(lengths, least / capacity)
@@ -347,7 +347,7 @@ class OrderSearch:
 def routes_of_channels(
     lanes: Lanes, paths: Paths, weight: Floats, certificate: Certificate, method: str
 ) -> Routes:
-    """Return weighted paths of channels as routes; layers that none takes are not counted."""
+    """Return weighted paths of channels as routes, without counting unused layers."""
     return Routes(
         problem=lanes.problem,
         source=paths.source,

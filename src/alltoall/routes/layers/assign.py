@@ -1,20 +1,19 @@
-"""Virtual layers: which routes may share one without ever waiting for each other in a circle.
+"""Virtual layers: sets of routes whose channel dependencies are acyclic.
 
 All algorithms share one signature and sit in `LAYERINGS`; see `routes.layers.lash`.
 
-Which routes one starts from matters as much as how they are packed. On a grid, routes in dimension
-order are often as fast as any and need the fewest layers that are known, so `fewest_layers` tries
-those too (`routes.dimension_order`); elsewhere it reroutes those that need the last layers
-(`Rerouting`).
+The choice of routes matters as much as their packing. On a grid, routes in dimension order are
+often as fast as any and need the fewest known layers, so `fewest_layers` tries those too
+(`routes.dimension_order`); elsewhere it reroutes those in the last layers (`Rerouting`).
 
-After a failure, routes that stay keep their layers: the rest of a layer cannot deadlock, as the
-whole could not. Each route that moved is offered to one layer after the other, then to new ones.
+After a failure, unmoved routes keep their layers: part of a deadlock-free layer is deadlock-free.
+Each moved route is offered to the layers in turn, then to new ones.
 
 Most layers of a large network are for a few routes: at a thousand nodes the last three of eleven
-hold 0.6 %. Each layer that stays has an order of the links in which its routes go forward, and
-every pair whose layer is given up takes the cheapest way forward in any of these orders, most often
-one as short as any. Then all routes respond to the loads, within the orders
-(`placing.place`), until the time is what it was.
+hold 0.6 %. Each remaining layer has an order of the links in which its routes go forward, and every
+pair of a removed layer takes the cheapest forward path in any of these orders, usually a shortest
+path. Then all routes respond to the loads, within the orders (`placing.place`), until the original
+time is reached.
 """
 
 from collections.abc import Callable
@@ -48,15 +47,15 @@ from alltoall.settings import SolveSettings
 
 @dataclass(frozen=True, eq=False)
 class Rerouting:
-    """Routes in layers, of which the last can be given up."""
+    """Routes in layers, of which the last may be removed."""
 
     routes: Routes
     settings: SolveSettings
 
     def as_fast(self) -> tuple[Routes | None, Routes | None]:
-        """Return the routes of fewest layers that are as fast, and routes of one layer less.
+        """Return equally fast routes with the fewest layers, and routes with one layer less.
 
-        None if there are none, or time runs out before. The number of layers is found by halving.
+        Return None if there are none in time. The number of layers is found by bisection.
         """
         too_few, enough = 0, self.routes.layers or 0
         found: dict[int, Routes | None] = {}
@@ -71,7 +70,7 @@ class Rerouting:
         return found.get(enough), found.get(enough - 1)
 
     def within(self, layers: int) -> Routes | None:
-        """Return the fastest routes found in so many layers, None if some pair has none in time."""
+        """Return the fastest routes found in this many layers, None if a pair has none in time."""
         self.settings.report(f"other routes, for {layers} instead of {self.routes.layers} layers")
         lanes = Lanes(self.routes.problem, layers, change=False)
         links = self.routes.problem.topology.links
@@ -214,10 +213,10 @@ def fewest_layers(
 ) -> tuple[Routes, tuple[str, ...]]:
     """Return layered routes, the given ones or others, and the choices as notes.
 
-    Where the method may choose its routes, and `lash-sequential` their layers, others are taken
-    that are as fast in fewer layers: in dimension order on a grid, else rerouted within earlier
-    layers. Slower ones are taken where more layers are needed than are allowed, the fastest there
-    are. A note says so, or that the two differ in time.
+    If the method may choose its routes, and `lash-sequential` their layers, equally fast routes
+    with fewer layers are taken: in dimension order on a grid, else rerouted within earlier layers.
+    If the layers are limited, the fastest routes within them are taken. A note states the choice or
+    the difference in time.
     """
     mine = assign_layers(routes, algorithm, settings=settings)
     if algorithm != "lash-sequential" or mine.method not in FREE_TO_CHOOSE or mine.layers == 1:
@@ -291,7 +290,7 @@ def layers_after(
 ) -> tuple[Routes, tuple[str, ...]]:
     """Return renewed routes with layers, and notes on them.
 
-    Those of the last routes are kept where that takes no more of them; else all are assigned anew.
+    Old layers are kept unless that needs more layers; else all are assigned anew.
     """
     if last.layer is not None:
         place = last_places(routes, last)

@@ -14,8 +14,8 @@ it on these routes matters, and one look at the routes prices all its places, so
 links costs about as much as reading all routes once. A route that goes backward at k places counts
 `w ** k`, with w from `BACKWARD_WEIGHTS`.
 
-Layers are filled one after the other. What is left in the end is offered to every layer once more,
-and then to new ones. `benchmarks/layers.py` measures it.
+Layers are filled in turn. The remaining routes are offered to every layer once more, then to new
+ones. `benchmarks/layers.py` measures it.
 """
 
 from dataclasses import dataclass
@@ -97,7 +97,7 @@ def forward_routes(dependencies: Dependencies, rank: Floats | Ints) -> Flags:
 
 
 def circular_route() -> InputError:
-    """Return the error for routes of which no layer can hold some."""
+    """Return the error for a route that no layer can hold."""
     return InputError(
         "a route waits for itself in a circle, so no layer can hold it; expected simple paths "
         "(check_routes names the routes that are not)"
@@ -109,10 +109,10 @@ OFFERED_PER_CALL = 2_000
 
 
 def fill_layer(dependencies: Dependencies, order: Ints, late: Late = never) -> tuple[Flags, Ints]:
-    """Offer routes to an empty layer, in the given order; it takes what closes no cycle.
+    """Fill an empty layer with routes that close no cycle, in the given order.
 
-    Return a flag for every route that it took, and the place of each link in an order of the links
-    in which all of these go forward. Raise TimeoutError when it is `late`.
+    Return a flag per route that fits, and the place of each link in an order in which all of these
+    go forward. Raise TimeoutError when `late`.
     """
     taken = np.zeros(dependencies.routes, dtype=np.bool_)
     layer = core.LayerFilling(dependencies.turns)
@@ -140,7 +140,7 @@ def turn_weights(dependencies: Dependencies, weight: Floats) -> Floats:
 
 
 BACKWARD_WEIGHTS = (0.15, 0.1)
-"""What a backward place leaves of a route's weight, sweep by sweep."""
+"""Factors on a route's weight per backward place, for the sweeps over a new order."""
 
 PLACED_PER_CALL = 100
 """Links that are put in their place in one compiled call: a time limit is heard in between."""
@@ -151,8 +151,8 @@ def pack_by_orders(
 ) -> Ints:
     """Return a layer per route, found by improving the orders of the links.
 
-    With a time limit, orders are improved for half of the time left; raise TimeoutError if the
-    other half is too short for what they miss.
+    With a time limit, orders are improved for half of the remaining time; raise TimeoutError if the
+    other half is too short for the remaining routes.
     """
     settings = settings or SolveSettings()
     ranks = layer_orders(dependencies, dependencies.routes, seed, settings.sharing().out_of_time)
@@ -178,7 +178,7 @@ def layer_orders(
 ) -> list[Floats]:
     """Return places of the links in orders, until every route goes forward in some of them.
 
-    There are `most_orders` at most; fewer, and less improved ones, if it is `late` before.
+    Return at most `most_orders`; fewer, less improved ones if `late` first.
     """
     rng, missed = np.random.default_rng(seed), dependencies.length > 0
     ranks: list[Floats] = []
