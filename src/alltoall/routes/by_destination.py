@@ -53,14 +53,9 @@ class Spreading:
 
     def __init__(self, problem: Problem, table: Ints, order: Ints | None = None) -> None:
         self.problem, topology, demand = problem, problem.topology, problem.demand.table()
-        graph = core_graph(topology)
+        self.count, graph = len(topology.terminals), core_graph(topology)
         self.tables = core.ForwardingTables(graph, topology.terminals, table, demand, order)
         self.best, self.least = table, self.time
-
-    @property
-    def count(self) -> int:
-        """The number of terminals."""
-        return len(self.problem.topology.terminals)
 
     @property
     def time(self) -> float:

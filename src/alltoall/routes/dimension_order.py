@@ -53,22 +53,19 @@ def route_by_dimension(
     source, destination = problem.demand.pairs()
     begin, end = (topology.terminals[each] for each in (source, destination))
     offset, halfway = grid_offsets(grid, begin, end)
-    moves = np.where(halfway & _goes_down(grid, begin, end), -offset, offset)
-    start, link = grid_walks(topology, grid, begin, moves)
-    paths = Paths(source, destination, start, link)
-    weight = problem.demand.of(source, destination)
-    whole = 1 if problem.demand.uniform else None
-    return routes_from_weights(problem, paths, weight, certificate, method, whole)
-
-
-def _goes_down(grid: Grid, begin: Ints, end: Ints) -> NDArray[np.bool_]:
-    """Return which way half-way routes go, by pair and dimension: see the rules above."""
+    # Which way half-way routes go, by pair and dimension: see the rules above.
     here, there = grid.coordinates[begin], grid.coordinates[end]
     corrected = np.cumsum(there, axis=1) - there
     left = here.sum(axis=1, keepdims=True) - np.cumsum(here, axis=1) + here
     others = there.sum(axis=1, keepdims=True) - there + here.sum(axis=1, keepdims=True)
     even_half = np.array([side % 4 == 0 for side in grid.shape])
-    return np.asarray(np.where(even_half, corrected + left, others) % 2 == 1)
+    goes_down = np.where(even_half, corrected + left, others) % 2 == 1
+    moves = np.where(halfway & goes_down, -offset, offset)
+    start, link = grid_walks(topology, grid, begin, moves)
+    paths = Paths(source, destination, start, link)
+    weight = problem.demand.of(source, destination)
+    whole = 1 if problem.demand.uniform else None
+    return routes_from_weights(problem, paths, weight, certificate, method, whole)
 
 
 def dimension_orders(topology: Topology, grid: Grid, layers: int) -> Ints:
@@ -162,14 +159,10 @@ def grid_walks(topology: Topology, grid: Grid, begin: Ints, moves: Ints) -> tupl
         base + (here[walk, axis] + moved) % side[axis] * stride[axis]
         for moved in (done, done + step)
     )
-    return starts_of(hops.sum(axis=1)), _first_links(topology, grid.node[tail], grid.node[head])
-
-
-def _first_links(topology: Topology, tail: Ints, head: Ints) -> Ints:
-    """Return the first link between every two nodes, which must be neighbours."""
     keys = topology.tail * topology.nodes + topology.head
     known, first = np.unique(keys, return_index=True)
-    return np.asarray(first[np.searchsorted(known, tail * topology.nodes + head)], dtype=np.int64)
+    link = first[np.searchsorted(known, grid.node[tail] * topology.nodes + grid.node[head])]
+    return starts_of(hops.sum(axis=1)), link.astype(np.int64)
 
 
 def pack_by_dimension(

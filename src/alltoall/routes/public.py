@@ -12,7 +12,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.summaries import shard_size
 from alltoall.lp.settings import never, silent
 from alltoall.routes import ROUTERS, USED_BY
-from alltoall.routes.baselines.reach import shortest_path_reach
+from alltoall.routes.baselines.tables import shortest_path_reach
 from alltoall.routes.search import find_routes
 from alltoall.settings import RouteSettings, search_settings
 from alltoall.topologies.background import GivenBackground

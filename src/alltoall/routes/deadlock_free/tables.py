@@ -25,8 +25,7 @@ from alltoall.ir.topology import Topology
 from alltoall.placing.negotiate import NEGOTIATION
 from alltoall.routes.baselines.tables import routes_from_tables
 from alltoall.routes.by_destination import Spreading
-from alltoall.routes.deadlock_free.at_scale import ALL_CHUNKS, OrderSearch
-from alltoall.routes.deadlock_free.lanes import Lanes, up_down_orders
+from alltoall.routes.deadlock_free.lanes import ALL_CHUNKS, Lanes, OrderSearch, up_down_orders
 from alltoall.routes.layers.dependencies import dependencies_of, link_orders
 from alltoall.routes.weights import round_up_time
 from alltoall.settings import RouteSettings
