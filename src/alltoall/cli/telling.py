@@ -23,6 +23,7 @@ from alltoall.ir.summaries import in_order, physical, summary_of
 from alltoall.ir.topology import Topology
 from alltoall.registry import deferred
 from alltoall.settings import now
+from alltoall.topologies.formats import topology_text
 from alltoall.topologies.given import Answer
 
 load: Callable[[str | Path], object] = deferred("alltoall.loading:load")
@@ -31,7 +32,7 @@ OUTPUTS = ("output", "draw", "patch", "checkpoint")
 """Parameters that name files to write; all others may name files to read."""
 
 RENEWABLE = (("output", "spec"), ("output", "from_"))
-"""An output and an input that may be one file, if it holds what the verb writes."""
+"""An output and an input that may be one file, if the verb could have written it."""
 
 KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
 """What verbs write that can be their input, too."""
@@ -40,7 +41,7 @@ KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
 def check_outputs(context: typer.Context) -> None:
     """Raise if outputs share standard output, or if one would replace an input.
 
-    A file of the kind that the verb writes may be input and output at once.
+    A file as the verb writes it may be input and output at once.
     """
     given, kind = context.params, KINDS.get(context.info_name or "")
     outputs = {key: Path(given[key]) for key in OUTPUTS if given.get(key) is not None}
@@ -71,9 +72,12 @@ def _is_same_file(one: Path, other: str | Path) -> bool:
 
 
 def _holds(path: str | Path, kind: type | None) -> bool:
-    """Return whether a file holds an artefact of a kind, if there is one."""
-    with suppress(AlltoallError, OSError):
-        return kind is not None and isinstance(load(path), kind)
+    """Return whether a file holds an artefact of a kind, if there is one, and no comments."""
+    with suppress(AlltoallError, OSError, ValueError):
+        found = kind is not None and load(path)
+        if isinstance(found, Topology) and Path(path).suffix != ".json":
+            return topology_text(found, Path(path)) == Path(path).read_text()
+        return kind is not None and isinstance(found, kind)
     return False
 
 
