@@ -23,7 +23,7 @@ def timed(routes: alltoall.Routes, weights: str, resolution: float) -> tuple[flo
     """Return the simulated seconds, and those that it took."""
     began = time.perf_counter()
     found = alltoall.simulate(
-        routes, link_bandwidth="8Gbps", sizes=10**6, weights=weights, resolution=resolution
+        routes, link_bandwidth="8Gbps", bytes=10**6, weights=weights, resolution=resolution
     )
     return found.seconds, time.perf_counter() - began
 

@@ -132,7 +132,7 @@ def recovery(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
     answers = {"schedule": alltoall.schedule(problem), "routes": alltoall.route(problem)}
     for kind, answer in answers.items():
         report = alltoall.run(
-            answer, on="testbed", sizes=[64 << 10], iterations=1, warmup=0, rate=case.rate, cut=ends
+            answer, on="testbed", bytes=[64 << 10], iterations=1, warmup=0, rate=case.rate, cut=ends
         )
         assert isinstance(report, BedReport)
         assert report.recovery is not None
@@ -154,14 +154,14 @@ def _ran(
     report = alltoall.run(
         schedule,
         on="testbed",
-        sizes=sizes,
+        bytes=sizes,
         iterations=iterations,
         rate=case.rate,
         timeout=900,
         native=native,
     )
     predicted = alltoall.simulate(
-        schedule, link_bandwidth=bytes_per_second(case.rate), sizes=sizes, sharing="fair"
+        schedule, link_bandwidth=bytes_per_second(case.rate), bytes=sizes, sharing="fair"
     )
     assert isinstance(report, BedReport)
     goal = f"{case.goal:.2f}" + ("" if case.ratio is None else f", {case.ratio:g} times")
@@ -191,10 +191,10 @@ def _routed(
     for method in methods:
         routes = alltoall.route(Problem.all_to_all(case.topology), method=method)
         report = alltoall.run(
-            routes, on="testbed", sizes=sizes, iterations=iterations, rate=case.rate, timeout=900
+            routes, on="testbed", bytes=sizes, iterations=iterations, rate=case.rate, timeout=900
         )
         predicted = alltoall.simulate(
-            routes, link_bandwidth=bytes_per_second(case.rate), sizes=sizes, weights="share"
+            routes, link_bandwidth=bytes_per_second(case.rate), bytes=sizes, weights="share"
         )
         assert isinstance(report, BedReport)
         for row, model in zip(report.rows, predicted.rows, strict=True):

@@ -93,7 +93,7 @@ def sound_calls() -> dict[str, tuple[Callable[..., Any], Arguments]]:
         "report": {"subjects": have["flow"]},
         "reproduce": {"figure": "nothing"},
         "route": {**given, "method": "ecmp"},
-        "run": {"subject": have["schedule"], "sizes": 8, "iterations": 1, "warmup": 0},
+        "run": {"subject": have["schedule"], "bytes": 8, "iterations": 1, "warmup": 0},
         "schedule": given,
         "simulate": {"subject": have["routes"], "link_bandwidth": "100G"},
         "solve": given,

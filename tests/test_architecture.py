@@ -30,7 +30,7 @@ ROOMS: dict[str, set[str]] = {
     "grammar": {"errors", "ir"},
     "options": set(),
     "settings": NOUNS | {"lp"},
-    "topologies": NOUNS | {"registry", "core"},
+    "topologies": NOUNS | {"registry", "core", "grammar"},
     "paths": NOUNS | {"lp", "settings", "core"},
     "placing": SOLVING | {"core"},
     "flows": SOLVING | {"topologies", "registry", "core"},

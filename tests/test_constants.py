@@ -28,7 +28,7 @@ FIXED: dict[str, str] = {
         MOST_TRIED_PER_SHARD MOST_COLUMN_ROUNDS MOST_RAISED SYMMETRIC_LINKS SYMMETRIC_DEMANDS
         TRANSLATED_LINKS
         StepParams.most_steps ListParams.most_chunks
-        ListParams.most_in_rounds MOST_PAIRS""",
+        ListParams.most_in_rounds MOST_PAIRS MOST_VARIABLES ROUTING_SHARE""",
     "is measured or proven: bytes, seconds, layers": """
         VARIABLE_BYTES VARIABLE_SECONDS FLOW_BYTES HOP_BYTES ENTRY_BYTES FREE_SIDE DATELINE_LAYERS
         LEAST_ROWS""",
@@ -38,7 +38,8 @@ FIXED: dict[str, str] = {
         LARGEST_DENOMINATOR MOST_UNITS ROUNDING""",
     "is the work of one call, between two looks at the clock": """
         BLOCK_ENTRIES BLOCK_CELLS TREES_PER_CALL READ_PER_CALL OFFERED_PER_CALL MOST_CYCLES
-        PLACED_PER_CALL CHOICES_PER_CALL REROUTED_PER_CALL""",
+        PLACED_PER_CALL CHOICES_PER_CALL MOST_REROUTED""",
+    "is part of a published method": "MOST_JOINED",
     "marks what has no value": "NOWHERE UNPLACED OTHER_SEED",
     "is the default or the meaning of an option": """
         DEFAULT_ROUTES DEFAULT_LAYERS DEFAULT_SECONDS PAIR_SIGMA DESTINATION_SIGMA JUDGED

@@ -217,6 +217,7 @@ VERBS = [
     ("schedule", "--chunks", 2),
     ("schedule", "--method", "sccl"),
     ("schedule", "--method", "tsmcf-decomposed"),
+    ("schedule", "--method", "taccl"),
 ]
 
 

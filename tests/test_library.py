@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 import alltoall
+from alltoall.cli import testbed
+from alltoall.cli.parser import command_for
 from alltoall.cli.verbs import VERBS
 from alltoall.errors import DemandError, FormatError, UsageError, VerificationError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.program import Program
+from alltoall.ir.quantities import parse_seconds
 from alltoall.ir.summaries import summary_of
 from alltoall.lowering.public import LoweredFiles
-from alltoall.registry import load
+from alltoall.options import DRAWN, flag_of, option_of
 from alltoall.routes.search import find_routes
 from alltoall.settings import RouteSettings
 from alltoall.topologies.formats import write_topology
@@ -29,39 +32,58 @@ FLOW = alltoall.solve(PROBLEM)
 SCHEDULE = alltoall.schedule(PROBLEM)
 ROUTES = alltoall.route(PROBLEM)
 
-ONLY_PRINTED = {"as_json", "output", "context", "file", "words", "export", "draw", "patch", "bytes"}
-"""Options that say how to print, save or start."""
+PARTS = [(verb, part) for verb, about in VERBS.items() for part in about.parts or (None,)]
 
-WHERE = {
-    name: VERBS[name].where
-    for name in (
-        *("topology", "solve", "route", "schedule", "lower", "run", "design", "failures"),
-        *("simulate", "wrap", "verify", "report", "reproduce"),
-    )
-} | dict(VERBS["workload"].parts)
-"""Where the verb of a function is; those that are several in one have a function for each part."""
+TO_PROBLEM = {"solve", "route", "schedule"}
+"""Verbs that take the changes that `topology` makes."""
 
-TO_PROBLEM = {"topology", "solve", "route", "schedule"}
+CONVERTED = {"--format", "--undirected", "--capacity-attribute", "--set-capacity"}
+"""Changes that only `alltoall topology` makes, once and for all."""
 
 
-@pytest.mark.parametrize("verb", WHERE)
-def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
-    """Every option of the command line is a keyword; changes to a topology are its function's."""
-    changes = set(inspect.signature(alltoall.topology).parameters) if verb in TO_PROBLEM else set()
-    words = inspect.signature(load(WHERE[verb])).parameters.keys() - ONLY_PRINTED - changes
-    offered = inspect.signature(getattr(alltoall, verb)).parameters.keys()
-    assert words - offered - {"spec", "to", "topology"} == set()
+def function_of(verb: str, part: str | None) -> Any:
+    """Return the public function of a verb; those of a testbed are the verb's own."""
+    if verb == "testbed":
+        return getattr(testbed, {"exec": "execute"}.get(str(part), str(part)))
+    return getattr(alltoall, part or verb)
 
 
-@pytest.mark.parametrize("verb", WHERE)
-def test_what_is_left_out_means_the_same_as_on_the_command_line(verb: str) -> None:
-    """Defaults of hand-written verbs are written down twice, and are equal."""
-    words = inspect.signature(load(WHERE[verb])).parameters
-    offered = inspect.signature(getattr(alltoall, verb)).parameters
-    for name, parameter in words.items():
-        other = offered.get(name)
-        if other is not None and other.default is not other.empty and name != "threads":
-            assert parameter.default in (other.default, str(other.default).removesuffix(".0"))
+def options_of(verb: str, part: str | None) -> dict[str, Any]:
+    """Return the default of each option of a verb."""
+    params = command_for(verb, part).params
+    return {each.opts[0]: each.default for each in params if each.param_type_name == "option"}
+
+
+def keywords_of(function: Any) -> dict[str, Any]:
+    """Return the default of each keyword of a function, by the name of its option."""
+    found = {}
+    for keyword, parameter in inspect.signature(function).parameters.items():
+        about = option_of(keyword, function.__name__)
+        if about is not None and not about.argument:
+            found[flag_of(keyword, about)] = parameter.default
+    return found
+
+
+def same(default: Any, other: Any) -> bool:
+    """Whether two defaults mean the same, one of them as a text."""
+    if isinstance(other, int | float) and isinstance(default, str):
+        return parse_seconds(default) == other
+    return bool(default == other) or (not default and not other) or str(default) == str(other)
+
+
+@pytest.mark.parametrize(("verb", "part"), PARTS)
+def test_options_and_keywords_are_the_same(verb: str, part: str | None) -> None:
+    """Of one name and default; only where an answer goes is an option alone."""
+    options, keywords = options_of(verb, part), keywords_of(function_of(verb, part))
+    if verb in TO_PROBLEM:
+        keywords = keywords_of(alltoall.topology) | keywords
+        assert not CONVERTED & options.keys()
+        keywords = {key: each for key, each in keywords.items() if key not in CONVERTED}
+    alone = options.keys() - keywords.keys()
+    assert alone <= {f"--{each}" for each in DRAWN} | ({"--to"} if verb == "topology" else set())
+    for name, default in keywords.items():
+        if default is not inspect.Parameter.empty:
+            assert same(options[name], default), name
 
 
 def givens(folder: Path) -> dict[str, Any]:
@@ -260,7 +282,7 @@ def test_a_schedule_is_run_from_a_noun_or_a_file(tmp_path: Path) -> None:
     SCHEDULE.save(tmp_path / "ring.json")
     for subject in (SCHEDULE, tmp_path / "ring.json"):
         for sizes, expected in (("1K:2K", [1024, 2048]), (100, [100]), ((3, 5), [3, 5])):
-            report = alltoall.run(subject, sizes=sizes, iterations=1, warmup=0)
+            report = alltoall.run(subject, bytes=sizes, iterations=1, warmup=0)
             assert [row.bytes for row in report.rows] == expected
     with pytest.raises(UsageError, match="3 were asked for"):
         alltoall.run(SCHEDULE, ranks=3)

@@ -130,7 +130,7 @@ def test_what_numpy_calls_a_number_is_one() -> None:
     expected = alltoall.solve(RING, groups=[[0, 1], [2, 3]]).time
     assert alltoall.solve(RING, groups=np.array([[0, 1], [2, 3]])).time == expected
     assert alltoall.solve(RING, groups=(each for each in ([0, 1], ("2", 3)))).time == expected
-    found = alltoall.run(nouns()["schedule"], sizes=np.int64(4096), iterations=np.int64(1))
+    found = alltoall.run(nouns()["schedule"], bytes=np.int64(4096), iterations=np.int64(1))
     assert [row.bytes for row in found.rows] == [4096]
     asked: dict[str, Any] = {"threads": np.int64(1), "gap": np.float32(0.01)}
     assert alltoall.solve(RING, **asked).gap <= 0.01

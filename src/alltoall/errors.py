@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 
 def escaped(text: str, kept: str = "") -> str:
-    """Return a text with escapes for all that is not printable, line ends too, but what is kept."""
+    """Escape everything unprintable, line ends too, except the characters in `kept`."""
     if text.isprintable():
         return text
     return "".join(
@@ -31,9 +31,9 @@ def escaped(text: str, kept: str = "") -> str:
 
 
 class AlltoallError(Exception):
-    """Base of all errors raised on purpose: a message, and lines of a program that it quotes.
+    """Base of all errors raised on purpose: a message, and quoted program lines.
 
-    `exit_code` is what the command line returns.
+    The command line returns `exit_code`.
     """
 
     exit_code = 1
@@ -100,5 +100,5 @@ class MissingComponentError(AlltoallError):
 
 
 def how_to_install(extra: str) -> str:
-    """Return the words that bring an extra; the package itself is not on the package index yet."""
+    """Return the command that installs an extra; the package is not on the index yet."""
     return f"pip install '.[{extra}]' in a clone of alltoall"

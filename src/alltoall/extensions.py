@@ -1,7 +1,7 @@
-"""What others add: methods and targets, as `topologies.families` has it for topologies.
+"""Registration of methods and targets, as `topologies.families` does for topologies.
 
-An installed package does the same by entry points, in the groups `alltoall.methods` and
-`alltoall.targets`, of what is registered here.
+An installed package can register them by entry points in the groups `alltoall.methods` and
+`alltoall.targets`.
 """
 
 import reprlib
@@ -23,10 +23,10 @@ def register_method(
     name: str,
     method: Callable[[Problem, SolveSettings], Flow] | Callable[[Problem, RouteSettings], Routes],
 ) -> None:
-    """Add a method of `solve` or of `route`: the type that it says it returns tells which.
+    """Add a method of `solve` or `route`, according to its return annotation.
 
-    It is given the problem in normal units, with capacities and demands of about 1, and all
-    settings. What it returns is checked before anybody sees it.
+    The method receives the problem in normal units, with capacities and demands of about 1, and all
+    settings. Its answer is checked before it is returned.
 
     >>> import alltoall
     >>> from alltoall.routes.baselines.tables import route_ecmp
@@ -53,9 +53,9 @@ def register_method(
 def register_target(name: str, target: Target) -> None:
     """Add a target of `lower`: a `Target` says whether it takes a `Schedule` or `Routes`.
 
-    What it emits is read back by its own reader and checked before anybody gets it, so the reader
-    has to be as strict as the real consumer. Without a reader (`read=None`), the schedule or routes
-    are checked, and the file is not.
+    Its reader parses each emitted file back, and the result is checked, so the reader must be as
+    strict as the real consumer. Without a reader (`read=None`) only the schedule or routes are
+    checked.
 
     >>> import alltoall
     >>> alltoall.register_target("msccl", alltoall.lowering.TARGETS["msccl"])

@@ -1,7 +1,7 @@
-"""What each method is for and what it may be asked: NAME, or NAME:key=value,key=value.
+"""Methods and targets with their settings: NAME, or NAME:key=value,key=value.
 
-`pmcf:paths=bounded,slack=2` asks one method in its own words, on the command line and in Python.
-The tables are light: help and documentation are written from them, and no method is imported.
+`pmcf:paths=bounded,slack=2` sets the keys of one method, on the command line and in Python. Help
+and documentation follow from these tables, which import no method.
 """
 
 import difflib
@@ -26,7 +26,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Method:
-    """What a method or a target is for, and its keys by name."""
+    """The purpose of a method or target, and its keys by name."""
 
     summary: str
     keys: Mapping[str, Key] = field(default_factory=dict)
@@ -35,9 +35,9 @@ class Method:
 def read_words(
     kind: str, text: str, known: Mapping[str, Method], shared: Mapping[str, Key]
 ) -> tuple[str, dict[str, Any]]:
-    """Return the name that a text begins with, and its settings by field.
+    """Return the name at the start of a text, and its settings by field.
 
-    A name that is not known is taken for one that somebody registered: it takes every key.
+    An unknown name may be a registered one, so it takes every key.
     """
     name, _, rest = text.partition(":")
     own = known[name].keys if name in known else _all_keys(known.values())
@@ -107,6 +107,16 @@ SEARCH = {
 CHECKPOINT = {
     "checkpoint": Key("checkpoint", str, "a file to save the state in, and to continue from")
 }
+
+GRID = {
+    "shape": Key("shape", read_sides, "PxQ, the process grid (of torus:PxQ and the like: its own)"),
+    "relay": Key("relay", str, "members or any: who forwards (any: all ranks are in the call)"),
+}
+GROUPS = {
+    "rows": Method("all-to-all within each row of a process grid", GRID),
+    "columns": Method("all-to-all within each column of a process grid", GRID),
+}
+"""Groups by name, the communicators of pencil decompositions."""
 
 SOLVE = {
     "auto": Method("choose by size", CHECKPOINT),
@@ -192,6 +202,7 @@ SCHEDULE = {
     "tsmcf-decomposed": Method("tsmcf as published: master, then child programs", CHUNKED | STEPS),
     "list": Method("routes, then an order of their chunks", CHUNKED | {"demands": DEMANDS}),
     "sccl": Method("baseline: least steps by SMT, small networks only"),
+    "taccl": Method("baseline: routing, ordering and contiguity by integer programs"),
 }
 """Methods of `schedule`."""
 

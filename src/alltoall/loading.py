@@ -1,4 +1,4 @@
-"""Any file that alltoall writes, or reads, back as what it stands for."""
+"""Load any file that alltoall writes or reads."""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -17,12 +17,12 @@ from alltoall.lowering.tables.routed_file import RoutedFile
 from alltoall.topologies.formats import read_topology
 
 Noun: TypeAlias = Saved | Program | ExecutionPlan | Messages | RoutedFile
-"""What a file may stand for."""
+"""Types that a file may hold."""
 
 
 @dataclass(frozen=True)
 class LoweredText:
-    """What a target of `lower` looks like the writer of, not parsed yet."""
+    """A file that looks like one of a target of `lower`, not parsed yet."""
 
     text: str
     where: str
@@ -31,11 +31,10 @@ class LoweredText:
 
 
 def load(path: str | PathLike[str]) -> Noun:
-    """Return what a file stands for: the content tells, not the name.
+    """Load a file by its content, whatever its name.
 
-    Whatever a noun's `save` wrote (JSON or `.npz`), topologies in every format that can be read,
-    programs and plans that `lower` wrote, and lowered routes as the file says them. What is read
-    is sound as far as its shape goes; whether it is true is for `verify` to say.
+    It may be a saved answer (JSON or `.npz`), a topology in any readable format, or a lowered
+    program, plan or routes. Only the shape of the content is checked; use `verify` for its claims.
 
     >>> import alltoall
     >>> found = alltoall.schedule("ring:4")
@@ -50,7 +49,7 @@ def load(path: str | PathLike[str]) -> Noun:
 
 
 def opened(path: Path) -> Saved | LoweredText:
-    """Return what a file holds; artefacts and programs are read once, so they may be a pipe."""
+    """Return the content of a file, read once so that it may be a pipe."""
     if is_folder(path):
         return read_topology(path)
     data, where = read_bytes(path), str(path)

@@ -1,12 +1,11 @@
-"""Tables of what there is by name: imported when it is used, and open to what others register.
+"""Tables of entries by name, imported when used and open to registration.
 
-A room's table stands in a file that imports nothing of weight, so that the command line can name
-its choices, complain about a wrong one, and start in the time that Python itself takes. An entry
-says where it is, `module:attribute`, and is imported when it is asked for.
+A table stands in a file with light imports, so that the command line can list and check names
+quickly. An entry says where it is, `module:attribute`, and is imported when used.
 
-What others register is either passed to `register`, or found as an entry point of an installed
-package in the table's `group`, whose names are looked up when a name is not ours. Two tables may
-share a group: each takes what its check takes.
+Other packages add entries by `register`, or by an entry point in the table's `group`, which is
+searched for names that are not built in. Two tables may share a group: each takes the entries that
+pass its check.
 """
 
 import inspect
@@ -23,10 +22,10 @@ from alltoall.errors import MissingComponentError, UsageError
 Entry = TypeVar("Entry")
 
 PACKAGES = (".dist-info", ".egg-info")
-"""How the folders end in which installers say what a package is."""
+"""Suffixes of the metadata folders of installed packages."""
 
 NAME = re.compile(r"[a-z][a-z0-9_+-]*")
-"""What an entry may be called: a word of the command line that no option or file looks like."""
+"""Allowed names: words that look like no option and no file."""
 
 
 def load(where: str) -> Any:
@@ -45,7 +44,7 @@ def deferred(where: str) -> Callable[..., Any]:
 
 
 def returned(function: Any) -> str | None:
-    """Return the name of the type that a function says it returns, if it is one and says so."""
+    """Return the name of a function's annotated return type, or None."""
     if not callable(function):
         return None
     said = inspect.signature(function).return_annotation
@@ -56,10 +55,10 @@ def returned(function: Any) -> str | None:
 
 
 class Registry(Mapping[str, Entry], Generic[Entry]):
-    """Entries by name; `kind` is what a message calls one of them.
+    """Entries by name; messages call them by `kind`.
 
-    `check` is given every entry that others register, by either way. It returns the entry, or None
-    for one that belongs to another table of the same group, and raises if it is none at all.
+    `check` receives every registered entry. It returns the entry, None if it belongs to another
+    table of the group, and raises otherwise.
     """
 
     def __init__(
@@ -114,13 +113,13 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         self._entries[name] = checked
 
     def remove(self, name: str) -> None:
-        """Take out an entry that was registered; what is ours stays."""
+        """Remove a registered entry; built-in entries stay."""
         if name in self.known or name not in self._entries:
             raise UsageError(f"{self.kind} {name!r} was not registered, so it cannot be removed")
         del self._entries[name]
 
     def _search(self) -> None:
-        """Add what installed packages offer, once."""
+        """Add the entry points of installed packages, once."""
         if self._searched:
             return
         self._searched = True
@@ -129,7 +128,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
                 self._add(name, entry_point)
 
     def _add(self, name: str, entry_point: Any) -> None:
-        """Add an entry point; one that is broken fails when it is used, and not before."""
+        """Add an entry point; a broken one fails only when used."""
         try:
             found = self._check(name, entry_point.load())
         except Exception as error:
@@ -144,7 +143,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
 
 def _entry_points(group: str) -> Iterator[tuple[str, Any]]:
-    """Yield what installed packages offer in a group, by name."""
+    """Yield the entry points of installed packages in a group, by name."""
     # To look into the files is many times faster than to import what parses them, and nearly always
     # there is nothing to parse.
     heading = f"[{group}]".encode()

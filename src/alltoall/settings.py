@@ -19,7 +19,7 @@ from alltoall.lp import require_solver
 from alltoall.lp.settings import LPSettings, never, silent
 
 clock = time.monotonic
-"""What every time limit is read from; tests put a clock of their own in its place."""
+"""The clock of every time limit; tests replace it."""
 
 
 def now() -> float:
@@ -28,7 +28,7 @@ def now() -> float:
 
 
 Late = Callable[[], bool]
-"""Whether time is up, as `SolveSettings.out_of_time` tells loops that need nothing else of it."""
+"""Returns whether time is up, for loops that need no other setting."""
 
 LEAST_SECONDS = 1e-9
 """Smallest time limit, seconds."""
@@ -38,7 +38,7 @@ MOST_SECONDS = 1e8
 
 
 def cores() -> int:
-    """Return how many cores there are to use."""
+    """Return the number of cores."""
     return os.cpu_count() or 1
 
 
@@ -76,7 +76,7 @@ class Alone:
 
 
 ALONE = Alone()
-"""The team of a process that nobody helps."""
+"""The team of a single process."""
 
 
 class NotRootRank(Exception):  # noqa: N818 (nothing went wrong)
@@ -87,12 +87,11 @@ class NotRootRank(Exception):  # noqa: N818 (nothing went wrong)
 class SolveSettings:
     """Settings shared by all methods; they are passed in, never global.
 
-    `time_limit` counts from the call that the settings are passed to: every public function begins
-    with `begin`, and all stages of one call share the clock that it `started`.
-    `cluster` is the address of a Dask scheduler, on which the work per source then runs; it runs
-    code, so it has to be one that you trust. `symmetry` lets one source stand for all that
-    automorphisms map it to. Once `stopped` says so, the time limit is over. A long solve leaves a
-    `checkpoint` now and then, and goes on from one that is there. A `team` shares out the sources.
+    `time_limit` counts from the public call: each begins with `begin`, and all its stages share the
+    clock `started`. `cluster` is the address of a trusted Dask scheduler, which runs the work per
+    source. `symmetry` lets one source stand for all sources that automorphisms map to it. The time
+    limit is over once `stopped()` is true. A long solve saves a `checkpoint` now and then, and
+    continues from an existing one. A `team` shares the sources.
     """
 
     gap: float = 1e-6
@@ -130,7 +129,7 @@ class SolveSettings:
         return self if self.started is not None else replace(self, started=now())
 
     def sharing(self, share: float = 0.5) -> "SolveSettings":
-        """Return settings that stop after a share of the time left, for a stage before others."""
+        """Return settings for an early stage, with a share of the remaining time."""
         left = self.seconds_left()
         if left is None:
             return self
@@ -142,7 +141,7 @@ class SolveSettings:
         return {"solver": self.solver, "gap": self.gap, "seconds": seconds}
 
     def seconds_left(self) -> float | None:
-        """Return what is left of the time limit, or None if there is none."""
+        """Return the remaining seconds, or None without a time limit."""
         if self.stopped():
             return 0.0
         if self.time_limit is None:
@@ -152,7 +151,7 @@ class SolveSettings:
         return max(0.0, self.time_limit - (now() - self.started))
 
     def why_late(self) -> str:
-        """Name what ended the time, for a message."""
+        """Name the reason to stop, for a message."""
         return "a signal to stop" if self.stopped() else f"the time limit of {self.time_limit:g} s"
 
     def check_time(self) -> None:
@@ -165,10 +164,10 @@ class SolveSettings:
         return self.seconds_left() == 0.0
 
     def lp_settings(self) -> LPSettings:
-        """Return what to ask of a solver of linear programs.
+        """Return the settings of the LP solver.
 
-        Repaired flows and recomputed bounds both lose a little on the solver's numbers, so it is
-        asked for more accuracy than the gap. More threads than cores only cost memory.
+        Repairing flows and recomputing bounds lose a little accuracy, so the solver gets a tighter
+        tolerance than the gap. More threads than cores only cost memory.
         """
         return LPSettings(
             tolerance=min(1e-8, self.gap / 100),
@@ -188,7 +187,7 @@ def search_settings(
     stop: Callable[[], bool],
     team: Team = ALONE,
 ) -> SolveSettings:
-    """Return the settings of a search; of the words of its method, take those for any search."""
+    """Return the settings of a search, and take the shared keys out of `words`."""
     if not isinstance(team, Team):
         raise UsageError(f"a {type(team).__name__} in the place of a team; leave it out")
     checkpoint = words.pop("checkpoint", None)
@@ -209,25 +208,24 @@ MOST_CHUNKS = 4096
 """Chunks per shard beyond which the weights of routes are not taken for fractions."""
 
 PATH_SETS = ("disjoint", "shortest", "bounded", "k-shortest", "columns")
-"""Where pmcf takes its paths from; `columns` generates them as they are needed."""
+"""Path sets of pmcf; `columns` generates paths as needed."""
 
 
 @dataclass(frozen=True)
 class RouteSettings:
-    """Settings shared by all routing methods; each uses those that concern it.
+    """Settings of all routing methods; each uses its own.
 
-    `paths` names the candidate paths of pmcf and the ILPs; `slack` is how many hops a bounded path
-    may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
-    the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
-    `raw` keeps the paths that extp extracted; `max_layers` is what deadlock-free routes may take,
-    and `layer_change` lets them change layer on the way; `destination_based` routes to a terminal
-    go on together where they meet; `shape` has the sides of the grid that is routed by dimension,
-    where they are not found; `robust` names the demands that robust routes serve, families of
-    `routes.skews` or files.
+    `paths` names the candidate paths of pmcf and the ILPs; `slack` is the extra length of bounded
+    paths in hops; `k` is the number of k-shortest paths; `max_routes` limits the routes of a pair,
+    at a cost of `loss` at most; `epsilon` is the accuracy of the FPTAS; `raw` keeps the paths that
+    extp extracted; `max_layers` limits the layers of deadlock-free routes, which change layers with
+    `layer_change`; `destination_based` merges routes to a terminal where they meet; `shape` has the
+    sides of the grid for dimension order, if they cannot be found; `robust` names the demands of
+    robust routes, families of `routes.skews` or files.
 
-    What is done to the routes of a method, in this order (`routes.search`): `max_routes`; `chunks`,
-    of which every weight becomes a multiple; `layers`, the algorithm that assigns them, or None;
-    `phases` to split them into, 0 for as many as `phase_loss` allows.
+    Routes are then changed in this order (`routes.search`): `max_routes`; `chunks`, the common
+    denominator of the weights; `layers`, the algorithm that assigns them, or None; `phases` to
+    split them into, 0 for as many as `phase_loss` allows.
     """
 
     paths: str = "disjoint"
@@ -276,7 +274,7 @@ STEP_TOLERANCE = 1e-3
 """By default, a further step must lower the time by more than this share, or it is not taken."""
 
 USUAL_MOST_CHUNKS = 16
-"""By default, a shard of mean size is cut into so many chunks at most, if many pairs send."""
+"""Default limit on chunks per shard of mean size, if many pairs send."""
 
 WORST_LOSS = 1.0
 """The largest loss that may be asked for: twice the fractional time."""
@@ -284,15 +282,14 @@ WORST_LOSS = 1.0
 
 @dataclass(frozen=True)
 class ScheduleSettings:
-    """What a caller may ask of a schedule.
+    """Settings of a schedule.
 
     `steps` and `chunks` fix what is otherwise searched for; `latency` is the cost of a step in
-    shard times; a further step must save a share of more than `step_tolerance`; `loss` is how much
-    longer than the fractional optimum whole chunks may take, and `max_chunks` into how many of them
-    a shard of mean size is cut at most: `USUAL_MOST_CHUNKS` if left out, or more where few pairs
-    send. `operation_cost` is what each message costs the rank that
-    sends or receives it, in shard times: with it, fewer relays, steps and chunks are tried too.
-    `robust` names the demands that a template is to serve.
+    shard times; a further step must save more than the share `step_tolerance`; `loss` limits how
+    much longer than the fractional optimum whole chunks may take; `max_chunks` limits the chunks of
+    a mean shard (`USUAL_MOST_CHUNKS` by default, more if few pairs send). `operation_cost` is the
+    cost of a message for its sender and its receiver, in shard times: with it, fewer relays, steps
+    and chunks are tried too. `robust` names the demands that a template serves.
     """
 
     steps: int | None = None
@@ -329,7 +326,7 @@ class ScheduleSettings:
 
 
 OBJECTIVES = ("alltoall", "alltoall+failures", "alltoall+diameter")
-"""What a design is chosen by: its time, its time after the worst failure, or its diameter first."""
+"""Design objectives: time, time after the worst failure, or diameter first."""
 
 DESIGN_GAP = 1e-3
 """The certified gap at which candidates are compared, unless another is asked for."""
@@ -337,11 +334,11 @@ DESIGN_GAP = 1e-3
 
 @dataclass(frozen=True)
 class DesignSettings:
-    """What a caller may ask of a design.
+    """Settings of a design.
 
-    `objective` is one of `OBJECTIVES`; `layers` is how many virtual layers the chosen network may
-    need; `failures` is how many single failures are solved for each of the best candidates; `gap`
-    of `solve` is that of every certified time.
+    `objective` is one of `OBJECTIVES`; `layers` limits the virtual layers of the chosen network;
+    `failures` is the number of single failures solved for each of the best candidates; `solve.gap`
+    is the gap of every certified time.
     """
 
     objective: str = "alltoall"

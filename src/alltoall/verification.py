@@ -1,4 +1,4 @@
-"""The check of any file or noun, without trusting what made it: `verify`.
+"""`verify`: check any file or answer without trusting its maker.
 
 Artefacts go to their checker. A lowered program is parsed, executed on real bytes, and measured on
 a topology; lowered routes are read back into routes, and those are checked.
@@ -21,7 +21,6 @@ from alltoall.check.schedule import ScheduleReport, check_schedule
 from alltoall.check.template import TemplateReport, check_template
 from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.answer import Certificate
-from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.fabric import Fabric
@@ -45,27 +44,27 @@ from alltoall.lowering.tables.routed_file import RoutedFile, differences, rebuil
 from alltoall.topologies.given import Given, GivenDemand, demand_of, topology_of
 
 Reference = Topology | Problem | Routes | Schedule
-"""What a file is held against: a topology stands for the uniform all-to-all on it."""
+"""The reference of a file; a topology stands for its uniform all-to-all."""
 
 Prove: TypeAlias = Callable[[Problem], Flow]
-"""Solves a problem, so that its bound can be held against the time of something else."""
+"""Solves a problem for its bound."""
 
 SHARP = 1e-5
 """The gap of a proof up to which its bound counts as the optimum."""
 
 KINDS = {Program: "program", ExecutionPlan: "execution plan", Messages: "messages"}
-"""What is lowered, if it is no file of a target."""
+"""Names of lowered objects that are no files."""
 
 Subject: TypeAlias = str | PathLike[str] | Noun
-"""What can be verified: a file of any kind, or what one stands for."""
+"""What can be verified: any file or its content."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What a check found about something that holds what it claims.
+    """The report of a successful check.
 
-    `kind` is its format, or the target that it is a file of; `facts` are the numbers that the check
-    found itself, by the names that the command line prints.
+    `kind` is the format or target; `facts` are the numbers that the check computed, by the names
+    that the command line prints.
     """
 
     kind: str
@@ -73,7 +72,7 @@ class Verified:
 
     @property
     def valid(self) -> bool:
-        """Whether everything holds; what does not is raised instead."""
+        """Always true: violations are raised."""
         return True
 
     def summary(self) -> dict[str, Any]:
@@ -89,19 +88,18 @@ def verify(
     demand: GivenDemand = None,
     tolerance: float = TOLERANCE,
 ) -> Verified:
-    """Check a file or a noun without trusting what made it; raise `VerificationError` if wrong.
+    """Check a file or an answer without trusting its maker; raise `VerificationError` if wrong.
 
     A flow must conserve, fit the capacities, meet the demand, and its certificate must prove its
     bound; a schedule must deliver every chunk and send none before it is there; routes must be
     paths, carry the demand and not deadlock; a lowered program of any target, ours or not, is
-    executed on real bytes; lowered routes are read back into routes; a topology must be sound.
+    executed on real bytes; lowered routes are read back into routes; a topology must be sound. The
+    command line exits with code 4 if something is wrong.
 
-    `topology` is for lowered files: they have to keep to its links, and their time is held against
-    a certified bound, that of the file or of a solve. `rank_map` is that with which a program was
-    lowered, a file with a line `node rank` for every terminal of the topology. `demand`, as for
-    `solve`, is the one that lowered routes are for, or one that routes or a schedule are used under
-    as a template: their time under it is predicted, and held against its own certified bound.
-    `tolerance` is the largest relative error that a sum may have.
+    With a topology, lowered files must keep to its links, and their time is compared with a
+    certified bound. A rank map must be the one that the file was lowered with. With a demand,
+    routes and schedules are also judged as templates: each pair's amount is spread over its routes
+    or chunks, and the predicted time is compared with the certified bound for that demand.
 
     >>> import alltoall
     >>> report = alltoall.verify(alltoall.solve("torus:3x3"))
@@ -127,7 +125,10 @@ def verify(
     if isinstance(found, Artefact):
         return _verified_artefact(found, tolerance, demand)
     if isinstance(found, Topology | Problem):
-        return _verified_topology(found)
+        topology = found if isinstance(found, Topology) else found.topology
+        check_topology(topology)
+        sizes = {"topology": topology.name, "nodes": topology.nodes, "links": topology.links}
+        return Verified("topology", sizes | _made_by(topology.provenance))
     if isinstance(found, Demand | Certificate | Fabric):
         raise UsageError(
             f"{kind_in_words(found)} claims nothing by itself; expected a topology, a flow, "
@@ -148,13 +149,6 @@ def _is_routed(lowered: LoweredText | RoutedFile | Lowered) -> bool:
     if isinstance(lowered, LoweredText):
         return TARGETS[lowered.kind].takes is Routes
     return isinstance(lowered, RoutedFile)
-
-
-def _verified_topology(found: Topology | Problem) -> Verified:
-    topology = found if isinstance(found, Topology) else found.topology
-    check_topology(topology)
-    facts = {"topology": topology.name, "nodes": topology.nodes, "links": topology.links}
-    return Verified("topology", facts | _made_by(topology.provenance))
 
 
 def _verified_artefact(noun: Artefact, tolerance: float, demand: GivenDemand) -> Verified:
@@ -213,23 +207,15 @@ def _slack(flow: Flow) -> dict[str, float]:
     return {"bound_slack": flow.gap} if flow.gap > SHARP else {}
 
 
-def _demand(lowered: Lowered) -> Demand:
-    """Return how much ranks send each other, in the unit of the time."""
-    if isinstance(lowered, Messages):
-        return lowered.demand
-    return lowered.chunks.demand()
-
-
 def verify_text(
     text: str, where: str, reference: Reference | None = None, prove: Prove | None = None
 ) -> dict[str, Any]:
-    """Check what a target has written; return what it is.
+    """Check a lowered file and return its facts.
 
-    A program on a topology has to keep to the links (`check.program.timing`); `gap` compares the
-    time that it takes there to the bound that `prove` finds for the problem. Routes must be simple
-    paths of the topology through the ports that the file states, carry exactly the demand, and be
-    free of deadlocks in every layer. Held against routes, it must say the same. Only the fabric's
-    table has its own topology, so that its routes can be checked alone.
+    A program must keep to the links of the topology (`check.program.timing`); `gap` compares its
+    time there with the bound that `prove` finds. Routes must be simple paths through the stated
+    ports, carry exactly the demand, and be free of deadlock in every layer. They must equal the
+    given routes, if any. Only the fabric table has its own topology and can be checked alone.
     """
     kind, lowered = parse_lowered(text, where)
     if isinstance(lowered, RoutedFile):
@@ -244,7 +230,7 @@ def verify_text(
 
 
 def _executed(lowered: Lowered, where: str) -> AllToAllReport:
-    """Execute a program; raise what is wrong with it."""
+    """Execute a program; raise if it is wrong."""
     report: AllToAllReport
     if isinstance(lowered, Messages):
         report = check_messages(lowered)
@@ -262,10 +248,10 @@ def _timed(
     reference: Reference | None,
     prove: Prove | None,
 ) -> dict[str, Any]:
-    """Return what a program takes on a topology, if there is one, and how far from the bound.
+    """Return the time of a program on a topology, if given, and its gap.
 
-    Messages say how large shards are. A program or a plan does not: where its pairs have different
-    numbers of chunks, these are taken to be equal, which is said.
+    Messages state the sizes of shards. Programs and plans do not: chunks of pairs with different
+    counts are taken to be equal, with a note.
     """
     if reference is None:
         return {}
@@ -276,16 +262,19 @@ def _timed(
         found["chunk_sizes"] = "equal"
     if prove is None:
         return found
-    flow = prove(Problem(topology, _demand(lowered)))
+    demand = lowered.demand if isinstance(lowered, Messages) else lowered.chunks.demand()
+    flow = prove(Problem(topology, demand))
     return found | {"bound": flow.bound, "gap": time / flow.bound - 1.0, **_slack(flow)}
 
 
 def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, Any]:
+    chunks = report.chunks
+    uneven = {"chunks": chunks.total, "max_chunks_per_shard": chunks.most}
     found: dict[str, Any] = {
         "format": kind,
         "name": lowered.name,
         "ranks": len(lowered.ranks),
-        **_chunks(report.chunks),
+        **({"chunks_per_shard": chunks.per_shard} if chunks.uniform else uneven),
         "correct": report.correct,
         "steps": report.steps,
         "sends": int(report.sends.sum()),
@@ -301,13 +290,6 @@ def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, A
     return found
 
 
-def _chunks(chunks: Chunks) -> dict[str, int]:
-    """Say how many chunks there are: of every shard, or in all and of the largest."""
-    if chunks.per_shard is not None:
-        return {"chunks_per_shard": chunks.per_shard}
-    return {"chunks": chunks.total, "max_chunks_per_shard": chunks.most}
-
-
 def _verify_routed(
     kind: str,
     file: RoutedFile,
@@ -315,9 +297,9 @@ def _verify_routed(
     reference: Reference | None,
     prove: Prove | None = None,
 ) -> dict[str, Any]:
-    """Rebuild the routes that a file describes, and check them.
+    """Rebuild the routes in a file and check them.
 
-    Few formats have room for what proves a bound: else that is left to `prove`.
+    Few formats hold a certificate; for the others `prove` finds the bound.
     """
     problem, certificate = _problem(file, reference)
     found = rebuild(file, problem, certificate)
@@ -338,7 +320,7 @@ def _verify_routed(
 
 
 def _problem(file: RoutedFile, reference: Reference | None) -> tuple[Problem, Certificate | None]:
-    """Return what to check the file against, and what proves the bound, if anything."""
+    """Return the problem to check the file against, and its certificate, if any."""
     if reference is None:
         if file.problem is None:
             raise UsageError(

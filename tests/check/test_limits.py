@@ -17,7 +17,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.routes import ROUTERS, USED_BY
 from alltoall.routes.search import find_routes
-from alltoall.schedules.methods import METHODS, find_schedule
+from alltoall.schedules.methods import BASELINES, METHODS, find_schedule
 from alltoall.settings import PATH_SETS, RouteSettings, ScheduleSettings
 from alltoall.topologies.spec import build
 from strategies import topologies
@@ -103,7 +103,7 @@ def test_routes_keep_every_limit(problem: Problem, asked: tuple[str, RouteSettin
 
 @given(
     problem=any_demands(),
-    method=st.sampled_from([name for name in METHODS if name != "sccl"]),
+    method=st.sampled_from([name for name in METHODS if name not in BASELINES]),
     steps=st.none() | st.integers(1, 6),
     chunks=st.none() | st.integers(1, 2),
     max_chunks=st.none() | st.integers(1, 4),

@@ -13,11 +13,11 @@ from command_line import Run
 
 VALUES = {
     "paths": "shortest",
+    "raw": "true",
     "slack": "2",
     "k": "2",
     "loss": "0.5",
     "epsilon": "0.5",
-    "raw": "true",
     "shape": "3x3",
     "demands": "pairs",
     "change": "true",

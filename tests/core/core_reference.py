@@ -1,10 +1,14 @@
 """Plain Python references of what the compiled core computes, and random arrays for it."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 from hypothesis import strategies as st
 
 from alltoall import core
 from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.topology import Topology
 
 Network = tuple[int, Ints, Ints]
 """Nodes, tails and heads."""
@@ -42,3 +46,10 @@ def order_of(network: Network, order: Ints) -> core.LinkOrder:
     blocks = np.array([0, len(order)])
     every, links = np.arange(nodes)[None], np.arange(len(tail))
     return core.LinkOrder(nodes, tail, head, order, blocks, nodes, links, len(tail), every)
+
+
+def topology_of(network: Network) -> Topology:
+    """Return the graph as a topology, which may have loops and parallel links here."""
+    nodes, tail, head = network
+    ends = {"tail": tail, "head": head, "links": len(tail)}
+    return cast("Topology", SimpleNamespace(nodes=nodes, terminals=np.arange(nodes), **ends))

@@ -25,7 +25,7 @@ REFUSED = (TypeError, ValueError)
 FREE = {
     ("Annealing", "panel"), ("LiftAnnealing", "single"), ("FluidFlows", "rounds"),
     ("FairMessages", "waits"), ("PrimalDual", "link_class"), ("update_batch", "link_class"),
-    ("merge_paths", "link"), ("trace_paths", "paths"), ("even_phases", "active"),
+    ("trace_paths", "paths"), ("even_phases", "active"),
 }  # fmt: skip
 """Arrays of integers that are no indices, or may be as large as they like."""
 
@@ -134,11 +134,9 @@ def samples() -> dict[str, Call]:
             "size": ones[:3], "order": every, "begin": 0, "most": 9, "pressure": 1.0,
             "free_cost": 0.0,
         }),
-        "add_loads": (core.add_loads, placed | {"where": graph, "size": ones[:3], "share": ones}),
         "choose": (core.choose, listed | {"scale": ones, "steepness": 1.0}),
         "choose_within": (core.choose_within, listed | budgets | {"fill": 0.5, "pressure": 1.0}),
         "distances": (core.distances, starts),
-        "distance_sums": (core.distance_sums, starts | {"wanted": square, "threads": 2}),
         "add_tree_flows": (core.add_tree_flows, starts | {"amount": square, "flows": flows.copy()}),
         "disjoint_paths": (core.disjoint_paths, {"graph": graph, "start": 0, "goals": every}),
         "simple_paths": (core.simple_paths, {
@@ -155,9 +153,6 @@ def samples() -> dict[str, Call]:
         "split_flows": (core.split_flows, {
             "graph": graph, "begin": every, "flow": rows,
             "wanted": (bounds, np.array([1, 2, 0]), ones[:3]),
-        }),
-        "merge_paths": (core.merge_paths, {
-            "pairs": 3, "pair": every, "width": ones[:3], "start": bounds, "link": every
         }),
         "make_exact": (core.make_exact, groups | {
             "lengths": ones, "flows": flows.copy(), "threads": 2
@@ -191,9 +186,6 @@ def samples() -> dict[str, Call]:
         "ListScheduler.steps": (lambda: scheduler.steps, {}),
         "ListScheduler.time": (lambda: scheduler.time, {}),
         "ListScheduler.step_of_leg": (lambda: scheduler.step_of_leg, {}),
-        "skip_detours": (core.skip_detours, {
-            "paths": np.array([[0, 1], [2, -1]]), "tail": tail, "head": head, "places": 3
-        }),
         "FluidFlows": (core.FluidFlows, fluid),
         "FluidFlows.advance": (fluids.advance, {"events": 3}),
         "FluidFlows.alive": (lambda: fluids.alive, {}),
@@ -214,9 +206,7 @@ def samples() -> dict[str, Call]:
         "LinkSifting.place": (sifting.place, {"part": every, "powers": 0.5 ** np.arange(4.0)}),
         "LinkSifting.renumber": (sifting.renumber, {}),
         "LinkSifting.rank": (lambda: sifting.rank, {}),
-        "order_distance": (core.order_distance, channels),
         "improve_order": (core.improve_order, channels | {"moves": 9, "seed": 0}),
-        "find_tables": (core.find_tables, {"graph": graph, "terminals": every, "order": links}),
         "ForwardingTables": (core.ForwardingTables, forwarding),
         "ForwardingTables.respond": (tables.respond, {
             "terminals": every[:2], "nodes": every, "scale": ones, "steepness": 1.0
@@ -230,10 +220,6 @@ def samples() -> dict[str, Call]:
         "grow_lengths": (core.grow_lengths, {
             "graph": graph, "capacity": ones, "starts": every, "wanted": square, "epsilon": 0.1,
             "state": (0, 1.0), "most": 9, "lengths": ones.copy(), "flows": flows.copy(),
-        }),
-        "count_shortest": (core.count_shortest, {"graph": graph, "starts": every}),
-        "add_equal_flows": (core.add_equal_flows, {
-            "graph": graph, "starts": every, "amount": square, "flows": flows.copy()
         }),
         "even_phases": (core.even_phases, {
             "start": bounds, "link": every, "time": ones[:3], "source": np.zeros(3, np.int64),

@@ -249,39 +249,6 @@ def test_list_scheduler(seed: int, chunks: int) -> None:
     assert scheduler.time == pytest.approx(time)
 
 
-def plain_path(path: list[int], tail: Ints, head: Ints) -> list[int]:
-    """Return a path without its cycles, each cut out as soon as it closes."""
-    kept: list[int] = []
-    for link in path:
-        places = [tail[path[0]], *(head[each] for each in kept)]
-        kept = kept[: places.index(head[link])] if head[link] in places else [*kept, link]
-    return kept
-
-
-@given(SEEDS, st.integers(0, 4), st.integers(0, 8))
-def test_skip_detours(seed: int, rows: int, width: int) -> None:
-    """Walks become paths; read-only and strided tables are taken, and stay as they are."""
-    rng = np.random.default_rng(seed)
-    tail, head = rng.integers(0, 4, 12), rng.integers(0, 4, 12)
-    table = np.full((rows, 2 * width), -1)
-    for row in table[:, ::2]:
-        place = int(rng.integers(0, 4))
-        for hop in range(int(rng.integers(0, width + 1))):
-            out = np.flatnonzero(tail == place)
-            if not len(out):
-                break
-            row[hop] = rng.choice(out)
-            place = head[row[hop]]
-    table.flags.writeable = False
-    before = table.copy()
-    found = core.skip_detours(table[:, ::2], tail, head, 4)
-    walks = [[link for link in row if link >= 0] for row in table[:, ::2].tolist()]
-    paths = [[link for link in row if link >= 0] for row in found.tolist()]
-    assert paths == [plain_path(walk, tail, head) for walk in walks]
-    assert found.shape == (rows, width)
-    assert (table == before).all()
-
-
 ONE, ZERO = np.ones(1), np.zeros(1, dtype=np.int64)
 SHARED = {"start": np.array([0, 1]), "resource": ZERO, "capacity": ONE, "weight": ONE}
 FLUID = {**SHARED, "part": ONE, "rounds": ZERO + 1, "begin": ONE, "pause": 0.0, "window": 0.0}
@@ -295,7 +262,6 @@ MESSAGES = {
     "sender": ZERO, "latency": ONE, "overhead": ONE, "sender_free": ONE,
 }  # fmt: skip
 FOLLOWED = {**MESSAGES, "follower_start": np.array([0, 1]), "follower": ZERO}
-DETOURS = {"paths": ZERO[None], "tail": ZERO, "head": ZERO, "places": 1}
 
 BAD: list[tuple[Any, dict[str, Any], str, Any]] = [
     (core.FluidFlows, FLUID, "start", np.array([0, 2])),
@@ -327,10 +293,6 @@ BAD: list[tuple[Any, dict[str, Any], str, Any]] = [
     (core.ListScheduler, LEGS, "pace", ONE * 0),
     (core.ListScheduler, LEGS, "quota", 0.0),
     (core.ListScheduler, LEGS, "shortest", np.nan),
-    (core.skip_detours, DETOURS, "paths", ZERO[None] + 1),
-    (core.skip_detours, DETOURS, "tail", ZERO + 1),
-    (core.skip_detours, DETOURS, "head", np.zeros(2, dtype=np.int64)),
-    (core.skip_detours, DETOURS, "places", -1),
 ]
 
 

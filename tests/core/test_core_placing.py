@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from alltoall import core
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.placing.chunks import Table
+from alltoall.placing.network import Network as Places
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -160,16 +161,18 @@ def test_rerouting_empties_links_over_their_budget(network: Network, seed: int) 
 
 @given(networks(), SEEDS)
 def test_loads_are_those_of_paths(network: Network, seed: int) -> None:
-    """A chunk takes its size times the share of each link; what was there stays."""
+    """Links of a class share a load, and what is free has none."""
     rng = np.random.default_rng(seed)
     nodes, links = network[0], len(network[1])
     assume(links)
     table = rng.integers(0, links, (5, nodes)).astype(np.int32)
     table[np.arange(nodes) >= rng.integers(0, nodes + 1, 5)[:, None]] = -1
-    size, share, before = rng.random(5), rng.random(links), rng.random(links)
-    load = before.copy()
-    core.add_loads(graph_of(network), size, share, table, load)
-    assert load == pytest.approx(before + share * loads(network, table, size))
+    size, link_class = rng.random(5), rng.integers(0, 3, links)
+    whole = Places(graph_of(network), np.ones(links), nodes)
+    shared = Places(graph_of(network), np.ones(2), nodes, priced=link_class)
+    expected = loads(network, table, size)
+    assert whole.loads(table, size) == pytest.approx(expected)
+    assert shared.loads(table, size) == pytest.approx(np.bincount(link_class, expected, 3)[:2])
 
 
 @given(SEEDS, st.integers(1, 3))
@@ -237,9 +240,9 @@ BAD: dict[str, Callable[[], object]] = {
     "bounds that fall": lambda: core.most_hops(
         core.Graph(2, np.array([0]), np.array([1])), np.array([0]), np.array([1, 0]), np.array([1])
     ),
-    "a table with a stray link": lambda: core.add_loads(
-        core.Graph(2, np.array([0]), np.array([1])),
-        np.ones(1), np.ones(1), np.full((1, 1), 7, np.int32), np.zeros(1),
+    "a table with a stray link": lambda: core.respond(
+        core.Graph(2, np.array([0]), np.array([1])), np.array([0]), np.array([0, 1]),
+        np.array([1]), np.ones(1), np.ones(1), None, 0.0, np.full((1, 1), 7, np.int32), np.zeros(1),
     ),
 }  # fmt: skip
 
@@ -254,13 +257,14 @@ def test_bad_arrays_are_errors(name: str) -> None:
 def test_arrays_to_fill_are_never_copied() -> None:
     """A read-only, strided or wrongly typed array to fill is refused."""
     graph = core.Graph(2, np.array([0, 0]), np.array([1, 1]))
-    one, share, table = np.ones(1), np.ones(2), np.zeros((1, 1), np.int32)
+    one, table = np.ones(1), np.zeros((1, 1), np.int32)
+    chunks = np.array([0]), np.array([0, 1]), np.array([1]), one, one
     frozen = np.zeros(2)
     frozen.flags.writeable = False
     arrays: list[Any] = [np.zeros(4)[::2], np.zeros(2, np.float32), frozen]
     for load in arrays:
         with pytest.raises(TypeError):
-            core.add_loads(graph, one, share, table, load)
+            core.respond(graph, *chunks, None, 0.0, table, load)
 
 
 def test_strided_and_read_only_inputs_are_taken() -> None:

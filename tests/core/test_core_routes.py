@@ -7,12 +7,14 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from core_reference import Network, distances, graph_of, networks
+from core_reference import Network, distances, graph_of, networks, topology_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall import core
 from alltoall.ir.arrays import Floats, Ints
+from alltoall.routes.baselines.ewsp import ShortestLinks
+from alltoall.routes.deadlock_free.tables import tables_in_order
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -127,7 +129,7 @@ def test_distances_forward_in_an_order(network: Network, seed: int) -> None:
         return float((cost * wanted.T).sum())
 
     given = nodes, strided(tail), strided(head), terminals, strided(lengths), strided(wanted)
-    assert core.order_distance(order, *given) == pytest.approx(total(order))
+    assert core.improve_order(order.copy(), *given, 0, 0) == pytest.approx(total(order))
     better = order.copy()
     core.improve_order(better, *given, 20, seed)
     assert sorted(better) == sorted(order)
@@ -139,8 +141,8 @@ def test_tables_in_an_order(network: Network, seed: int) -> None:
     """Paths go forward, and a node has one exactly if a reading backward of the order finds it."""
     nodes, tail, head = network
     order = np.random.default_rng(seed).permutation(len(tail))
-    rank, every = np.argsort(order), np.arange(nodes)
-    table = core.find_tables(graph_of(network), every, order)
+    rank = np.argsort(order)
+    table = tables_in_order(topology_of(network), order)
     for end in range(nodes):
         known = {end}
         for link in order[::-1]:
@@ -165,7 +167,7 @@ def test_tables_respond_to_prices(network: Network, seed: int, keeps_order: bool
     nodes, tail, head = network
     rng = np.random.default_rng(seed)
     order, every = rng.permutation(len(tail)), np.arange(nodes)
-    table = core.find_tables(graph_of(network), every, order)
+    table = tables_in_order(topology_of(network), order)
     is_there = (table.T >= 0) & ~np.eye(nodes, dtype=np.bool_)
     demand = np.where(is_there, rng.integers(0, 3, (nodes, nodes)), 0).astype(np.float64)
     given = graph_of(network), every, strided(table), strided(demand)
@@ -251,11 +253,11 @@ def test_shortest_paths_are_counted_and_shared(network: Network, seed: int) -> N
             ]
             paths[start, node] = [[*p, int(e)] for e in near for p in paths[start, int(tail[e])]]
     expected = [[len(paths.get((v, w), [])) for w in range(nodes)] for v in range(nodes)]
-    count = core.count_shortest(graph_of(network), strided(np.arange(nodes)))
+    shortest = ShortestLinks(topology_of(network), np.arange(nodes))
+    count = shortest.count
     assert count.tolist() == expected
     amount = np.where(count > 0, np.random.default_rng(seed).random((nodes, nodes)), 0)
-    flows, load = np.zeros((nodes, len(tail))), np.zeros((nodes, len(tail)))
-    core.add_equal_flows(graph_of(network), np.arange(nodes), strided(amount), flows)
+    flows, load = shortest.flows(amount), np.zeros((nodes, len(tail)))
     for (start, end), several in paths.items():
         for path in several:
             np.add.at(load[start], path, amount[start, end] / len(several))
@@ -309,11 +311,9 @@ BAD: dict[str, Callable[[], object]] = {
     "too few weights": lambda: core.LinkSifting(TURNS, np.array([0]), np.zeros(0), ONES),
     "ranks that are no numbers": lambda: core.LinkSifting(TURNS, EMPTY, np.zeros(0), ONES * np.nan),
     "too few powers": lambda: core.LinkSifting(TURNS, EVERY[:1], ONES[:1], ONES).place(EVERY, ONES),
-    "a channel twice": lambda: core.order_distance(EVERY * 0, *CHANNELS, SINGLE, SQUARE),
-    "too few lengths": lambda: core.order_distance(EVERY, *CHANNELS, SINGLE[:1], SQUARE),
-    "demands of others": lambda: core.order_distance(EVERY, *CHANNELS, SINGLE, SQUARE[:1]),
-    "an order of too few links": lambda: core.find_tables(GRAPH, EVERY, EVERY[:1]),
-    "terminals that are no nodes": lambda: core.find_tables(GRAPH, EVERY + 1, EVERY),
+    "a channel twice": lambda: core.improve_order(EVERY * 0, *CHANNELS, SINGLE, SQUARE, 0, 0),
+    "too few lengths": lambda: core.improve_order(EVERY, *CHANNELS, SINGLE[:1], SQUARE, 0, 0),
+    "demands of others": lambda: core.improve_order(EVERY, *CHANNELS, SINGLE, SQUARE[:1], 0, 0),
     "links of other nodes": lambda: core.ForwardingTables(GRAPH, EVERY, TABLE[::-1].copy(), DEMAND),
     "a cycle": lambda: core.ForwardingTables(
         core.Graph(3, np.array([0, 1]), np.array([1, 0])), np.array([2]), np.array([[0, 1, -1]]),
@@ -332,8 +332,6 @@ BAD: dict[str, Callable[[], object]] = {
     "epsilon of 0": lambda: core.grow_lengths(
         GRAPH, ONES, EVERY, DEMAND, 0.0, (0, 1.0), 1, np.ones(2), np.zeros((2, 2))
     ),
-    "starts out of range": lambda: core.count_shortest(GRAPH, EVERY - 1),
-    "amounts of others": lambda: core.add_equal_flows(GRAPH, EVERY, DEMAND[:1], np.zeros((2, 2))),
     "phases out of range": lambda: core.even_phases(
         np.array([0, 1]), EVERY[:1], ONES[:1], EVERY[:1], ONES, np.zeros((2, 2)),
         np.zeros((2, 2), dtype=np.int64), np.array([2]),

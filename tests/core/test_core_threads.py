@@ -7,12 +7,21 @@ import numpy as np
 import pytest
 
 from alltoall import core
+from alltoall.flows import decompose, first_order, guess, program, sweeps
 from alltoall.flows.exact import by_source, exact_flows
 from alltoall.ir.arrays import Floats
+from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.paths import blocks
-from alltoall.paths.shortest import core_graph
+from alltoall.paths.shortest import core_graph, tree_paths
+from alltoall.placing import negotiate
+from alltoall.placing.chunks import Chunks
+from alltoall.placing.listed import UNPLACED, Choice, ListedChunks, negotiate_listed, pick_paths
+from alltoall.placing.negotiate import NegotiationParams
+from alltoall.placing.network import any_path
+from alltoall.placing.place import PlacementParams, place
 from alltoall.routes.baselines import tables
+from alltoall.settings import SolveSettings
 from alltoall.topologies.spec import build
 
 GROUPS = 150
@@ -83,9 +92,6 @@ def _responses(threads: int) -> tuple[Any, Floats]:
 
 KERNELS: dict[str, Callable[[int], Any]] = {
     "distances": lambda threads: core.distances(core_graph(JELLYFISH), _lengths(), EVERY, threads),
-    "distance_sums": lambda threads: core.distance_sums(
-        core_graph(JELLYFISH), _lengths(), EVERY, WANTED, threads
-    ),
     "add_tree_flows": _tree_flows,
     "make_exact": _exact,
     "update_batch": _batch,
@@ -109,28 +115,77 @@ def test_threads_change_no_byte(name: str) -> None:
         assert found(threads) == alone
 
 
-class Counted:
-    """A kernel that is counted, with the most rows that a call had."""
+CELLS = 64 * 1600
+"""Sources times links that a call may read here; as many as 64 sources of 400 nodes have."""
 
-    def __init__(self, kernel: Callable[..., Any], rows_at: int) -> None:
-        self.kernel, self.rows_at, self.rows = kernel, rows_at, list[int]()
+UNITS: dict[str, Callable[..., int]] = {
+    "distances": lambda graph, lengths, starts, *_: len(starts) * len(lengths),
+    "add_tree_flows": lambda graph, lengths, starts, *_: len(starts) * len(lengths),
+    "make_exact": lambda graph, lengths, source, *_: len(source) * len(lengths),
+    "grow_trees": lambda graph, capacity, terminals, *_: len(terminals) * len(capacity),
+    "tree_paths": lambda graph, lengths, begin, *_: len(np.unique(begin)) * len(lengths),
+    "split_flows": lambda graph, begin, flow, wanted: len(flow[1]) + len(wanted[1]),
+    "update_batch": lambda *given: int(given[10][-1] - given[10][0]) * given[8].shape[1],
+    "most_hops": lambda where, start, *_: len(start) * 1600,
+    "respond": lambda where, start, *given: len(start) * len(given[7]),
+    "reroute": lambda *given: given[6] * len(given[7]),
+    "choose": lambda *given: given[9],
+    "choose_within": lambda *given: given[9],
+}
+"""What a call of each export does, by its arguments: links that it reads, or choices."""
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the kernel."""
-        self.rows.append(len(arguments[self.rows_at]))
-        return self.kernel(*arguments)
+LARGEST = {"choose": 1_000_000, "choose_within": 1_000_000, "split_flows": 1 << 18}
+"""Units of the others: a choice costs a tenth of a link of a shortest path."""
 
 
-def test_calls_end_soon_at_400_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 400 sources times 1600 links each call takes its share: 50 ms of work at most."""
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
+    """Count the units of all calls, by export."""
+    found: dict[str, list[int]] = {name: [] for name in UNITS}
+
+    def counted(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            found[name].append(UNITS[name](*given))
+            return kernel(*given)
+
+        return call
+
+    for name in UNITS:
+        monkeypatch.setattr(core, name, counted(name, getattr(core, name)))
+    monkeypatch.setattr(sweeps, "update_batch", core.update_batch)
+    monkeypatch.setattr(blocks, "BLOCK_CELLS", CELLS)
+    monkeypatch.setattr(negotiate, "BLOCK_CELLS", CELLS)
+    return found
+
+
+def test_calls_end_soon_at_400_nodes(work: dict[str, list[int]]) -> None:
+    """Each call takes its share, 50 ms of work at most, and then Ctrl-C and the clock are heard."""
     problem = Problem.all_to_all(build("jellyfish:n=400,d=4,seed=1"))
     topology, groups = problem.topology, by_source(problem)
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 64 * topology.links)
-    exact, trees = Counted(core.make_exact, 2), Counted(core.grow_trees, 2)
-    monkeypatch.setattr(core, "make_exact", exact)
-    monkeypatch.setattr(core, "grow_trees", trees)
-    exact_flows(topology, groups, np.zeros((400, topology.links)))
+    nothing, ones = np.zeros((400, topology.links)), np.ones(topology.links)
+    exact = exact_flows(topology, groups, nothing)
     tables.sssp_tables(problem)
-    for counted in (exact, trees):
-        assert sum(counted.rows) == 400
-        assert max(counted.rows) <= 64
+    source, end = problem.demand.pairs()
+    tree_paths(topology, ones, source, end)
+    decompose.paths_of_volumes(problem, groups, exact, SolveSettings())
+    late = iter([False] * 2)
+    settings = SolveSettings(gap=1e-9, stopped=lambda: next(late, True))
+    whole = program.whole_program(problem, groups)
+    first_order.answer_by_steps(whole, settings)
+    guess.fill_missing(whole, nothing)
+    source, end = source[source < 100], end[source < 100]
+    network, chunks = any_path(topology), Chunks(source, end, np.ones(len(source)))
+    placed = place(network, chunks, 1.0, PlacementParams(rounds=1))
+    assert placed is not None
+    budget, rounds = np.full(topology.links, 0.9 * placed.time), NegotiationParams(rounds=1)
+    negotiate.negotiate(network, chunks, placed.table, budget, 0, params=rounds)
+    paths = Paths.from_table(source, end, placed.table.astype(np.int64))
+    every = np.arange(paths.count)
+    listed = ListedChunks(paths.start, paths.link, every, every + 1, np.ones(paths.count))
+    begin = Choice(every, np.full(paths.count, UNPLACED))
+    pick_paths(listed, topology.capacity, 0, late=lambda: True)
+    negotiate_listed(topology, listed, begin, np.full(2, 0.5 * placed.time), 0)
+    for name, units in work.items():
+        assert units, f"{name} was never called"
+        assert max(units) <= LARGEST.get(name, CELLS), f"{name}: {max(units)} units"
+    assert len(work["make_exact"]) > 6

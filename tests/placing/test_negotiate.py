@@ -113,7 +113,7 @@ def test_listed_paths_listen_within_a_round() -> None:
 @pytest.mark.parametrize("steps", [0, 1], ids=["by trees", "by steps"])
 def test_any_paths_listen_within_a_round(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks are rerouted a part at a time."""
-    monkeypatch.setattr(negotiation, "REROUTED_PER_CALL", 2)
+    monkeypatch.setattr(negotiation, "MOST_REROUTED", 2)
     topology, clock = build("ring:3"), Clock()
     network, end = any_path(topology), 1
     if steps:

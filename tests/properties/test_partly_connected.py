@@ -86,7 +86,7 @@ def test_every_method_of_route_is_certified(problem: alltoall.Problem, time: flo
 @pytest.mark.parametrize(("problem", "time"), PROBLEMS.values(), ids=PROBLEMS)
 def test_every_method_of_schedule_is_certified(problem: alltoall.Problem, time: float) -> None:
     """The program in steps is optimal, too."""
-    for method in ("tsmcf", "tsmcf-decomposed", "list", "sccl"):
+    for method in ("tsmcf", "tsmcf-decomposed", "list", "sccl", "taccl"):
         schedule = alltoall.schedule(problem, method=method)
         assert check_schedule(schedule).bound == pytest.approx(time, rel=2e-6), method
     assert alltoall.schedule(problem).time == pytest.approx(time)

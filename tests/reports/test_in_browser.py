@@ -341,7 +341,7 @@ def test_every_mark_of_a_chart_says_what_it_means(
 ) -> None:
     """Titles show under the mouse; a click on a step goes there."""
     schedule, path = alltoall.schedule("hypercube:3"), tmp_path / "page.html"
-    predicted = alltoall.simulate(schedule, link_bandwidth="1Gbps", sizes="1K:4K")
+    predicted = alltoall.simulate(schedule, link_bandwidth="1Gbps", bytes="1K:4K")
     (tmp_path / "sim.json").write_text(json.dumps(predicted.to_json()))
     routes = alltoall.route("hypercube:3", method="sssp")
     alltoall.report([schedule, routes, tmp_path / "sim.json"]).save(path)

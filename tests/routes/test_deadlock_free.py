@@ -39,7 +39,7 @@ def distance(lanes: Lanes, order: Ints, lengths: Floats) -> float:
     wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
     single = lengths[lanes.link].astype(np.float32)
     nodes = lanes.copies * lanes.problem.topology.nodes
-    return core.order_distance(order, nodes, *lanes.ends, lanes.terminals, single, wanted)
+    return core.improve_order(order, nodes, *lanes.ends, lanes.terminals, single, wanted, 0, 0)
 
 
 @settings(max_examples=15)

@@ -189,4 +189,4 @@ def test_a_schedule_whose_nodes_have_names_of_formats(tmp_path: Path) -> None:
     names = '"name":"gpus","names":["gpus","a","b"]'
     path.write_text(path.read_text().replace('"name":"gpus"', names))
     assert kind_of(path.read_text()) == "mscclpp"
-    assert alltoall.run(path, sizes=8, iterations=1).rows[0].bytes == 8
+    assert alltoall.run(path, bytes=8, iterations=1).rows[0].bytes == 8

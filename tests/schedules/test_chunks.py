@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from alltoall.check.schedule import check_schedule
 from alltoall.errors import InputError, UsageError
 from alltoall.flows import SolveSettings, sizes, solve
 from alltoall.flows.symmetry.translations import find_translations
+from alltoall.ir.arrays import Ints
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.json.schedule import schedule_from_json, schedule_to_json
 from alltoall.ir.flow import Flow, Status
@@ -18,7 +20,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.schedules import search, timestepped
 from alltoall.schedules.chunks import rounded_to
-from alltoall.schedules.expansion import Expansion, without_detours
+from alltoall.schedules.expansion import Expansion, skip_detours, without_detours
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.search import choose_flow
 from alltoall.settings import ScheduleSettings
@@ -277,3 +279,36 @@ def test_paths_without_detours() -> None:
         [timed(0, 0, 1), timed(3, 1, 2)],
         [],
     ]
+
+
+def plain_path(path: list[int], tail: Ints, head: Ints) -> list[int]:
+    """Return a path without its cycles, each cut out as soon as it closes."""
+    kept: list[int] = []
+    for link in path:
+        places = [tail[path[0]], *(head[each] for each in kept)]
+        kept = kept[: places.index(head[link])] if head[link] in places else [*kept, link]
+    return kept
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 4), st.integers(0, 8))
+def test_skip_detours(seed: int, rows: int, width: int) -> None:
+    """Walks become paths; read-only and strided tables are taken, and stay as they are."""
+    rng = np.random.default_rng(seed)
+    tail, head = rng.integers(0, 4, 12), rng.integers(0, 4, 12)
+    table = np.full((rows, 2 * width), -1)
+    for row in table[:, ::2]:
+        place = int(rng.integers(0, 4))
+        for hop in range(int(rng.integers(0, width + 1))):
+            out = np.flatnonzero(tail == place)
+            if not len(out):
+                break
+            row[hop] = rng.choice(out)
+            place = head[row[hop]]
+    table.flags.writeable = False
+    before = table.copy()
+    found = skip_detours(table[:, ::2], tail, head)
+    walks = [[link for link in row if link >= 0] for row in table[:, ::2].tolist()]
+    paths = [[link for link in row if link >= 0] for row in found.tolist()]
+    assert paths == [plain_path(walk, tail, head) for walk in walks]
+    assert found.shape == (rows, width)
+    assert (table == before).all()

@@ -35,9 +35,9 @@ def test_with_barriers_a_schedule_takes_its_time_and_a_latency_per_step(
 ) -> None:
     """Terminals next to each other: alpha for every step, and beta for the time of the schedule."""
     schedule = schedule_of(spec, host)
-    found = alltoall.simulate(schedule, link_bandwidth=1e9, sizes=10**6, sync="step")
+    found = alltoall.simulate(schedule, link_bandwidth=1e9, bytes=10**6, sync="step")
     assert found.seconds == pytest.approx(schedule.time * 1e-3)
-    later = alltoall.simulate(schedule, link_bandwidth=1e9, sizes=10**6, sync="step", latency=1e-3)
+    later = alltoall.simulate(schedule, link_bandwidth=1e9, bytes=10**6, sync="step", latency=1e-3)
     hops = 1 if spec in ("ring:4", "hypercube:3") else {"torus:3x3": 3, "dgx2": 3}[spec]
     assert later.seconds == pytest.approx((schedule.time + hops * schedule.steps) * 1e-3)
 
@@ -45,7 +45,7 @@ def test_with_barriers_a_schedule_takes_its_time_and_a_latency_per_step(
 @pytest.mark.parametrize(("spec", "host"), CASES)
 def test_dataflow_is_never_slower_than_barriers(spec: str, host: float | None) -> None:
     """What has arrived need not wait."""
-    asked: dict[str, Any] = {"sizes": 10**4, "latency": 1e-6, "overhead": 1e-6}
+    asked: dict[str, Any] = {"bytes": 10**4, "latency": 1e-6, "overhead": 1e-6}
     schedule = schedule_of(spec, host)
     dataflow, step = (
         alltoall.simulate(schedule, link_bandwidth=1e9, sync=sync, **asked)
@@ -85,7 +85,7 @@ def test_a_chunk_is_forwarded_when_it_is_there() -> None:
     """Link 2 carries in step 2 what link 1 brings; link 0 goes on meanwhile, without a barrier."""
     sends = [[(0, 2, 0, 0), (2, 3, 0, 2)], [(0, 2, 0, 1), (0, 1, 0, 0)], [(1, 3, 0, 1)]]
     schedule = by_hand([*sends, [(1, 3, 0, 2)]], LINE)
-    asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "latency": 3.0}
+    asked: dict[str, Any] = {"link_bandwidth": 1.0, "bytes": 10, "latency": 3.0}
     # Link 0 ends at 10 and at 20; link 1 begins with what is there at 13, is free at 23 and 33;
     # link 2 has the last chunk from 36 on.
     assert alltoall.simulate(schedule, **asked).seconds == pytest.approx(36 + 10 + 3)
@@ -95,10 +95,10 @@ def test_a_chunk_is_forwarded_when_it_is_there() -> None:
 def test_overheads_of_a_sender_follow_each_other() -> None:
     """Two messages of node 1 in one step: the second begins an overhead later."""
     schedule = by_hand([[(1, 0, 0, 5), (1, 2, 0, 1)]], LINE)
-    asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "overhead": 2.0}
+    asked: dict[str, Any] = {"link_bandwidth": 1.0, "bytes": 10, "overhead": 2.0}
     assert alltoall.simulate(schedule, **asked).seconds == pytest.approx(2 + 2 + 10)
     assert alltoall.simulate(schedule, **asked, start=[0, 5, 0, 0]).seconds == pytest.approx(19)
-    limited = alltoall.simulate(schedule, link_bandwidth=1.0, sizes=10, injection=0.5)
+    limited = alltoall.simulate(schedule, link_bandwidth=1.0, bytes=10, injection=0.5)
     assert limited.seconds == pytest.approx(40)
     assert limited.bound_seconds == pytest.approx(40)
 
@@ -122,7 +122,7 @@ def uneven_behind_a_nic() -> Schedule:
 def test_a_fair_nic_ends_late_what_has_more_to_carry() -> None:
     """Both get 0.75 until the smaller has gone; then the other is held up by its link."""
     schedule = uneven_behind_a_nic()
-    asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10}
+    asked: dict[str, Any] = {"link_bandwidth": 1.0, "bytes": 10}
     assert alltoall.simulate(schedule, **asked).seconds == pytest.approx(10)
     for sync in ("dataflow", "step"):
         fair = alltoall.simulate(schedule, sharing="fair", sync=sync, **asked)
@@ -144,7 +144,7 @@ def test_where_links_are_loaded_alike_fair_is_as_good_as_due(
     """What `schedule` makes behind NICs was made so; and barriers cost a latency each, as ever."""
     schedule = schedule_of(spec, host)
     for latency in (0.0, 1e-3):
-        asked: dict[str, Any] = {"link_bandwidth": 1e9, "sizes": 10**6, "latency": latency}
+        asked: dict[str, Any] = {"link_bandwidth": 1e9, "bytes": 10**6, "latency": latency}
         due, fair = (
             alltoall.simulate(schedule, sync=sync, sharing=each, **asked).seconds
             for each in ("due", "fair")
@@ -155,7 +155,7 @@ def test_where_links_are_loaded_alike_fair_is_as_good_as_due(
 def test_fair_messages_of_a_connection_keep_their_order() -> None:
     """Two steps over one link: the second message waits for the first to leave, not to arrive."""
     schedule = by_hand([[(0, 1, 0, 0)], [(0, 2, 0, 0)], [(0, 2, 0, 1)]], LINE)
-    asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "latency": 3.0}
+    asked: dict[str, Any] = {"link_bandwidth": 1.0, "bytes": 10, "latency": 3.0}
     fair = alltoall.simulate(schedule, sharing="fair", **asked)
     assert fair.seconds == pytest.approx(10 + 13 + 13)
     barrier = alltoall.simulate(schedule, sharing="fair", sync="step", **asked)
@@ -176,7 +176,7 @@ def test_switches_pass_on_within_the_step() -> None:
     schedule = by_hand([sends], SWITCHED)
     found = messages_of_schedule(schedule)
     assert (found.sender.tolist(), found.receiver.tolist()) == ([0, 1], [1, 2])
-    asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "latency": 1.0}
+    asked: dict[str, Any] = {"link_bandwidth": 1.0, "bytes": 10, "latency": 1.0}
     assert alltoall.simulate(schedule, **asked).seconds == pytest.approx(10 + 3)
     third = [(2, 0, 0, 2), (2, 0, 0, 3), (2, 0, 0, 4)]
     assert alltoall.simulate(by_hand([sends + third], SWITCHED), **asked).seconds == pytest.approx(
@@ -192,7 +192,7 @@ def test_the_messages_of_a_schedule_take_as_long(
     schedule = schedule_of(spec, host)
     alltoall.lower(schedule, to="messages").save(tmp_path / "messages")
     path, topology = tmp_path / "messages", schedule.problem.topology
-    asked: dict[str, Any] = {"sizes": [10**6], "latency": 1e-5, "overhead": 1e-6}
+    asked: dict[str, Any] = {"bytes": [10**6], "latency": 1e-5, "overhead": 1e-6}
     for sync in ("dataflow", "step"):
         ours = alltoall.simulate(schedule, link_bandwidth=1e9, sync=sync, **asked)
         theirs = alltoall.simulate(path, link_bandwidth=1e9, sync=sync, topology=topology, **asked)

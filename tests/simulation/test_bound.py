@@ -23,7 +23,7 @@ def fabric_options(draw: st.DrawFn) -> dict[str, Any]:
         "latency": draw(st.sampled_from([0.0, 1e-6, 1.0])),
         "overhead": draw(st.sampled_from([0.0, 0.0, 1e-6, 0.5])),
         "injection": draw(st.sampled_from([None, None, 0.5, 2.0, 1e9])),
-        "sizes": draw(st.sampled_from([1, 1000, [10**3, 10**6]])),
+        "bytes": draw(st.sampled_from([1, 1000, [10**3, 10**6]])),
     }
 
 

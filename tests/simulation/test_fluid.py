@@ -101,9 +101,9 @@ def test_routes_at_their_weights_take_the_time_of_the_fullest_link() -> None:
     """Paced at their shares, the flows of the fullest link end together, when it is done."""
     routes = routes_of("genkautz:n=20,d=3")
     assert len(np.unique(routes.weight)) > 1
-    found = alltoall.simulate(routes, link_bandwidth=1e9, sizes=10**6, weights="share")
+    found = alltoall.simulate(routes, link_bandwidth=1e9, bytes=10**6, weights="share")
     assert found.seconds == pytest.approx(routes.time * 1e-3)
-    fair = alltoall.simulate(routes, link_bandwidth=1e9, sizes=10**6)
+    fair = alltoall.simulate(routes, link_bandwidth=1e9, bytes=10**6)
     assert fair.seconds > found.seconds * 1.001
 
 
@@ -167,7 +167,7 @@ def test_messages_and_flows_of_a_route() -> None:
     messages = np.ceil(routes.weight * 1000 / 100 * (1 - 1e-9))
     assert flows.weight.tolist() == np.minimum(messages, 4).tolist()
     assert flows.rounds.tolist() == np.ceil(messages / flows.weight).tolist()
-    asked: dict[str, Any] = {"sizes": 10**5, "overhead": 1e-5, "chunk_bytes": 10**4}
+    asked: dict[str, Any] = {"bytes": 10**5, "overhead": 1e-5, "chunk_bytes": 10**4}
     one, four = (
         alltoall.simulate(routes, link_bandwidth=1e9, flows=each, **asked).seconds
         for each in (1, 4)
@@ -180,7 +180,7 @@ def test_phases_follow_each_other() -> None:
     routes = routes_of("ring:5", "single")
     split = split_phases(routes, 2, 0.5)
     found = alltoall.simulate(
-        routes, link_bandwidth=1e9, sizes=10**6, latency=1e-3, phases=2, phase_loss=0.5,
+        routes, link_bandwidth=1e9, bytes=10**6, latency=1e-3, phases=2, phase_loss=0.5,
         weights="share",
     )  # fmt: skip
     longest = [int(routes.hops[split.phase == each].max()) for each in range(2)]
@@ -219,7 +219,7 @@ def test_start_times_delay_what_begins_late(tmp_path: Path) -> None:
         ({"weights": "unequal"}, "weights 'unequal'; expected one of equal, share"),
         ({"flows": 0}, "0 flows of each route"),
         ({"chunk_bytes": 0}, "messages of 0 bytes"),
-        ({"chunk_bytes": 1, "sizes": 1 << 30}, "1.07e.09 messages"),
+        ({"chunk_bytes": 1, "bytes": 1 << 30}, "1.07e.09 messages"),
         ({"resolution": 2.0}, "resolution 2"),
         ({"sync": "step"}, "sync or sharing with routes"),
         ({"sharing": "fair"}, "sync or sharing with routes"),
@@ -229,7 +229,7 @@ def test_start_times_delay_what_begins_late(tmp_path: Path) -> None:
         ({"link_bandwidth": "25"}, "bandwidth '25'"),
         ({"latency": -1.0}, "a latency or an overhead that is negative"),
         ({"injection": 0.0}, "an? injection limit of 0"),
-        ({"sizes": []}, r"sizes \[\]"),
+        ({"bytes": []}, r"sizes \[\]"),
         ({"topology": "ring:5"}, "a topology with what says its own"),
     ],
 )

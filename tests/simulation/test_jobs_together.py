@@ -24,13 +24,13 @@ def routes_of(*groups: str) -> Routes:
 def test_jobs_slow_each_other_down() -> None:
     """Nobody is faster with company, and all together keep to the bound of their sum."""
     first, second = (routes_of(each) for each in GROUPS)
-    found = alltoall.simulate(jobs=[first, second], link_bandwidth=1e9, sizes=10**6)
+    found = alltoall.simulate(jobs=[first, second], link_bandwidth=1e9, bytes=10**6)
     joint = alltoall.solve("torus:4x4", groups=[each.split(",") for each in GROUPS])
     assert found.bound_seconds == pytest.approx(joint.bound * 1e-3, rel=1e-5)
     assert found.rows == found.together
     assert found.seconds == pytest.approx(max(row.together for row in found.jobs))
     for row, routes in zip(found.jobs, (first, second), strict=True):
-        alone = alltoall.simulate(routes, link_bandwidth=1e9, sizes=10**6)
+        alone = alltoall.simulate(routes, link_bandwidth=1e9, bytes=10**6)
         assert row.alone == pytest.approx(alone.seconds)
         assert row.slowdown == pytest.approx(row.together / row.alone)
         assert row.bound_seconds <= row.alone * (1 + 1e-9) <= row.together * (1 + 2e-9)
@@ -41,7 +41,7 @@ def test_joint_routes_are_held_against_jobs_on_their_own() -> None:
     """The joint ones reach the bound; uncoordinated is slower."""
     jobs = [routes_of(each) for each in GROUPS]
     found = alltoall.simulate(
-        routes_of(*GROUPS), jobs=jobs, link_bandwidth=1e9, sizes=10**6, weights="share"
+        routes_of(*GROUPS), jobs=jobs, link_bandwidth=1e9, bytes=10**6, weights="share"
     )
     assert found.fraction == pytest.approx(1.0)
     assert found.together[0].seconds > 1.05 * found.seconds
@@ -54,7 +54,7 @@ def test_a_job_that_begins_later_meets_less(tmp_path: Path) -> None:
     for path, each in zip(paths, GROUPS, strict=True):
         routes_of(each).save(path)
     late = [str(paths[0]), f"{paths[1]}@1.0"]
-    found = alltoall.simulate(jobs=late, link_bandwidth=1e9, sizes=10**6)
+    found = alltoall.simulate(jobs=late, link_bandwidth=1e9, bytes=10**6)
     assert [row.slowdown for row in found.jobs] == pytest.approx([1.0, 1.0])
     assert found.jobs[1].start == 1.0
     assert found.seconds == pytest.approx(1.0 + found.jobs[1].alone)

@@ -95,7 +95,7 @@ def test_what_was_killed_half_way_is_removed() -> None:
 
 def kill_up(name: str, node: int) -> None:
     """Kill what makes the cube as soon as a node of it exists."""
-    words = ["testbed", "up", "hypercube:3", "--rate", "10mbit", "--name", name]
+    words = ["testbed", "up", "hypercube:3", "--rate", "10mbit", "--fabric", name]
     making = subprocess.Popen([sys.executable, "-m", "alltoall", *words])
     while not (NAMESPACES / f"a2a-{name}-{node}").exists():
         assert making.poll() is None
@@ -160,13 +160,13 @@ def test_a_cut_is_kept_and_mended() -> None:
 def test_the_verb_makes_shows_and_removes(run: Run) -> None:
     """What a user types, in this order."""
     try:
-        made = run("testbed", "up", "ring:4", "--rate", "10mbit", "--name", "verb", "--json").json
+        made = run("testbed", "up", "ring:4", "--rate", "10mbit", "--fabric", "verb", "--json").json
         assert (made["fabric"]["links"], made["fabric"]["rate"]) == (8, 1.25e6)
-        shown = run("testbed", "status", "--name", "verb", "--json").json
+        shown = run("testbed", "status", "--fabric", "verb", "--json").json
         assert shown["fabrics"][0]["drops"] == 0
-        assert "cut: link" in run("testbed", "cut", "0-1", "--name", "verb").out
+        assert "cut: link" in run("testbed", "cut", "0-1", "--fabric", "verb").out
         told = subprocess.run(
-            [*EXEC, "--name", "verb", "--node", "2", "--", "ip", "-json", "address", "show"],
+            [*EXEC, "--fabric", "verb", "--node", "2", "--", "ip", "-json", "address", "show"],
             capture_output=True,
             check=True,
         )
@@ -174,8 +174,8 @@ def test_the_verb_makes_shows_and_removes(run: Run) -> None:
             each["local"] for device in json.loads(told.stdout) for each in device["addr_info"]
         ]
     finally:
-        assert run("testbed", "down", "--name", "verb", "--json").json["removed"]
-    assert run("testbed", "down", "--name", "verb", "--json").json["removed"] is False
+        assert run("testbed", "down", "--fabric", "verb", "--json").json["removed"]
+    assert run("testbed", "down", "--fabric", "verb", "--json").json["removed"] is False
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_the_verb_makes_shows_and_removes(run: Run) -> None:
         (("fly",), "No such command 'fly'"),
         (("up",), "Missing argument 'SPEC'"),
         (("down", "x"), "unexpected extra argument"),
-        (("cut", "0-1", "--name", "nowhere"), "no fabric 'nowhere'"),
+        (("cut", "0-1", "--fabric", "nowhere"), "no fabric 'nowhere'"),
         (("exec",), "Missing argument"),
         (("up", "ring:4", "--rate", "10parsec"), "such as 100G, 25Gbps"),
     ],

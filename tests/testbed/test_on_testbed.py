@@ -26,7 +26,7 @@ def ran(schedule: alltoall.Schedule, through: str = "mpi") -> BedReport:
     report = alltoall.run(
         schedule,
         on="testbed",
-        sizes=[48_000],
+        bytes=[48_000],
         iterations=1,
         warmup=0,
         mpi="mpich",
@@ -76,7 +76,7 @@ def test_a_lowered_file_runs_where_the_user_says(tmp_path: Path) -> None:
         alltoall.run(path, on="testbed")
     topology = schedule.problem.topology
     report = alltoall.run(
-        path, on="testbed", sizes=[48_000], iterations=1, topology=topology, native=False
+        path, on="testbed", bytes=[48_000], iterations=1, topology=topology, native=False
     )
     assert isinstance(report, BedReport)
     assert report.rows[0].counters_ok
@@ -160,7 +160,7 @@ def test_a_cut_is_survived(kind: str) -> None:
     make = alltoall.schedule if kind == "schedule" else alltoall.route
     answer: alltoall.Schedule | alltoall.Routes = make("complete:4")
     report = alltoall.run(
-        answer, on="testbed", sizes=[64_000], iterations=1, warmup=0, rate="10mbit", cut="0-1"
+        answer, on="testbed", bytes=[64_000], iterations=1, warmup=0, rate="10mbit", cut="0-1"
     )
     assert isinstance(report, BedReport)
     found = report.recovery

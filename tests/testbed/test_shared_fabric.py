@@ -54,7 +54,7 @@ def test_jobs_share_a_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         on="testbed",
         jobs=[tmp_path / "across.json"],
         rate="10mbit",
-        sizes=SIZE,
+        bytes=SIZE,
         iterations=1,
         warmup=0,
     )
@@ -150,18 +150,18 @@ def test_what_cannot_share_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"7 sizes for jobs .* expected one"):
         alltoall.run(ALL, on="testbed", jobs=[ALL])
     with pytest.raises(UsageError, match="expected one of the two"):
-        alltoall.run(ALL, on="testbed", jobs=[ALL], sizes=SIZE, cut="0-1")
+        alltoall.run(ALL, on="testbed", jobs=[ALL], bytes=SIZE, cut="0-1")
     with pytest.raises(UsageError, match="a Routes in the place of a job"):
-        alltoall.run(ALL, on="testbed", jobs=[tmp_path / "routes.json"], sizes=SIZE)
+        alltoall.run(ALL, on="testbed", jobs=[tmp_path / "routes.json"], bytes=SIZE)
     with pytest.raises(UsageError, match="'mpi', which has none"):
-        alltoall.run(ALL, on="mpi", jobs=[ALL], sizes=SIZE)
+        alltoall.run(ALL, on="mpi", jobs=[ALL], bytes=SIZE)
 
 
 @needs_testbed
 def test_jobs_for_other_links_are_refused() -> None:
     """All are for the topology of the first."""
     with pytest.raises(UsageError, match=r"is for complete:4, and the fabric .* ring:4"):
-        alltoall.run(ALL, on="testbed", jobs=[alltoall.schedule("complete:4")], sizes=SIZE)
+        alltoall.run(ALL, on="testbed", jobs=[alltoall.schedule("complete:4")], bytes=SIZE)
 
 
 def test_the_table_says_what_a_joint_schedule_saves() -> None:

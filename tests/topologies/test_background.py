@@ -48,7 +48,7 @@ def test_half_of_every_link_takes_twice_as_long(tmp_path: Path) -> None:
     cases: tuple[Any, ...] = ((schedule, None), (ROUTES, None), (tmp_path / "messages", RING))
     for subject, topology in cases:
         found = alltoall.simulate(
-            subject, link_bandwidth=1e9, sizes=10**6, background=half, topology=topology
+            subject, link_bandwidth=1e9, bytes=10**6, background=half, topology=topology
         )
         assert found.seconds == pytest.approx(4e-3)
         assert found.bound_seconds == pytest.approx(4e-3)

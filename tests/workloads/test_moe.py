@@ -8,7 +8,7 @@ import pytest
 from thread_ranks import ThreadExchange, ThreadRanks, on_threads
 
 from alltoall.errors import UsageError
-from alltoall.workloads.moe import STEPS, Layer, dispatch_and_combine, needed_bytes
+from alltoall.workloads.moe import Layer, dispatch_and_combine, needed_bytes
 from alltoall.workloads.ranks import Turns, Way
 from alltoall.workloads.router import (
     MAX_SKEW,
@@ -62,7 +62,7 @@ def test_the_result_is_as_without_distribution(case: str) -> None:
         ("template", 0.0),
     ]
     for row in found["rows"]:
-        assert min(row[step] for step in ("seconds", *STEPS)) >= 0
+        assert min(row[step] for step in ("seconds", "dispatch", "experts", "combine")) >= 0
 
 
 def test_the_result_is_that_of_matrices() -> None:
@@ -70,7 +70,7 @@ def test_the_result_is_that_of_matrices() -> None:
 
     def program(ranks: ThreadRanks) -> Any:
         layer = Layer(ranks, ROUTER)
-        for step in layer.steps(Way("it", [ThreadExchange(ranks)])):
+        for _, step in layer.steps(Way("it", [ThreadExchange(ranks)])):
             step()
         return layer.result
 

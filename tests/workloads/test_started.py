@@ -19,7 +19,14 @@ from alltoall.topologies.spec import build
 from alltoall.workloads import launch
 from alltoall.workloads.launch import ExchangeSpec, Launch, WaySpec, library_way, require_memory
 from alltoall.workloads.ranks import Turns
-from alltoall.workloads.reports import FftReport, FftRow, MoeReport, MoeRow, Predicted
+from alltoall.workloads.reports import (
+    FftReport,
+    FftRow,
+    MoeReport,
+    MoeRow,
+    PencilRow,
+    Predicted,
+)
 from command_line import Run
 from gloo import needs_torch
 from hop_schedules import hop_schedule
@@ -79,6 +86,31 @@ def test_fft3d_by_three_ways_where_another_mpi_starts_ranks() -> None:
     assert report.even
     assert [row.way for row in report.rows] == ["library", "schedule", "third"]
     assert report.speedup == pytest.approx(report.rows[0].seconds / report.rows[1].seconds)
+
+
+@needs_mpi
+@pytest.mark.parametrize("kind", ["mpich", "openmpi"])
+def test_fft3d_of_pencils(kind: str, run: Run) -> None:
+    """By schedules for all rows and for all columns, beside slabs, on a grid that is uneven."""
+    words = ("--grid", "10x9x7", "--schedule", "torus:2x3", "--pencils", "2x3", "--mpi", kind)
+    outcome = run("workload", "fft3d", *words, "--iterations", 1, "--json")
+    assert outcome.code == 0, outcome.err
+    told = outcome.json
+    ways = ["library", "schedule", "library, slabs", "schedule, slabs"]
+    assert [row["way"] for row in told["rows"]] == ways
+    assert (told["pencils"], told["even"], told["checked"]) == ([2, 3], False, "fftn")
+    assert set(told["rows"][0]) == {
+        *("way", "carrier", "seconds", "error", "compute", "pack", "alltoall")
+    }
+    library, schedule = told["rows"][:2]
+    assert told["alltoall_speedup"] == pytest.approx(library["alltoall"] / schedule["alltoall"])
+
+
+@needs_mpi
+def test_fft3d_of_pencils_where_slabs_are_too_many() -> None:
+    """What pencils are for: more ranks than planes."""
+    report = alltoall.fft3d("3x4x8", pencils=(3, 2), ranks=6, **QUICK)
+    assert ([row.way for row in report.rows], report.speedup) == (["library"], None)
 
 
 @needs_mpi
@@ -166,6 +198,9 @@ def test_moe_over_torch() -> None:
         (("fft3d", "--grid", "8", "--ranks", 2, "--mpi", "/"), "not an executable"),
         (("fft3d", "--grid", "8", "--ranks", 3, "--schedule", "ring:4"), "a schedule for 4 ranks"),
         (("fft3d", "--grid", "8", "--schedule", "rign:4"), "did you mean 'ring'"),
+        (("fft3d", "--grid", "8", "--ranks", 5, "--pencils", "2x2"), "2x2 for 5 ranks"),
+        (("fft3d", "--grid", "8", "--pencils", "2x2", "--route", "x"), "expected one of them"),
+        (("fft3d", "--grid", "8", "--pencils", "1x4"), "pencils '1x4'; expected"),
         (("fft3d",), "Missing option '--grid'"),
         (("moe",), "no ranks and no schedule"),
         (("moe", "--ranks", 4, "--on", "nccl"), "no runtime 'nccl'"),
@@ -252,6 +287,18 @@ def test_the_table_of_transforms() -> None:
     assert "1.33 times as fast as library in all, its all-to-all 2.00 times" in gain
     alone = fft_table(replace(FFT, rows=FFT.rows[:1], speedup=None))
     assert alone[-1].startswith("library")
+
+
+def test_the_table_of_pencils() -> None:
+    """Their bands, and how ranks stand."""
+    rows = tuple(
+        PencilRow(way, "MPI", 0.004, 0.001, 0.0005, 0.0025, 1e-15)
+        for way in ("library", "schedule")
+    )
+    *words, header, library, _, _ = fft_table(replace(FFT, rows=rows, pencils=(2, 2)))
+    assert "uneven pencils in 2 rows and 2 columns" in words[0]
+    assert header.split() == ["way", "compute", "pack", "all-to-all", "total", "error"]
+    assert library.split()[1::2] == ["1.00", "0.50", "2.50", "4.00", "1e-15"]
 
 
 def test_the_table_of_experts() -> None:

@@ -1,6 +1,7 @@
 """Ways take turns, and the slowest rank of each step counts."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -41,16 +42,29 @@ def test_times_are_medians_of_the_slowest_rank(monkeypatch: pytest.MonkeyPatch) 
     clock: Iterator[float] = iter([t for pair in mine for each in pair for t in (100, 100 + each)])
     monkeypatch.setattr("alltoall.workloads.timing.time.perf_counter", lambda: next(clock))
     ranks = Pair([[[0, 5]], [[7, 0]], [[0, 0]]])
-    steps = [lambda: ranks.events.append("one"), lambda: ranks.events.append("two")]
+    steps = [(name, partial(ranks.events.append, name)) for name in ("one", "two")]
     # The slowest are 1 5, 7 4 and 2 2: in all 6, 11 and 4.
-    assert median_times(ranks, [steps], Turns(3, 1)) == [[6, 2, 4]]
+    assert median_times(ranks, [steps], Turns(3, 1)) == [{"seconds": 6, "one": 2, "two": 4}]
     assert ranks.events == ["barrier", "one", "barrier", "two"] * 4
+
+
+def test_a_band_is_all_of_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ways with as many steps as they like."""
+    clock: Iterator[float] = iter([t for each in (1, 2, 4, 8) for t in (100, 100 + each)])
+    monkeypatch.setattr("alltoall.workloads.timing.time.perf_counter", lambda: next(clock))
+    ranks = Pair([[[0, 0, 5], [0]]])
+    nothing = partial(ranks.events.append, "nothing")
+    ways = [[("a", nothing), ("b", nothing), ("a", nothing)], [("b", nothing)]]
+    assert median_times(ranks, ways, Turns(1, 0)) == [
+        {"seconds": 8, "a": 6, "b": 2},
+        {"seconds": 8, "b": 8},
+    ]
 
 
 def test_ways_take_turns() -> None:
     """What else the machine does meets all alike."""
     ranks = Pair([[[0], [0]], [[0], [0]]])
-    ways = [[lambda: ranks.events.append("a")], [lambda: ranks.events.append("b")]]
+    ways = [[(name, partial(ranks.events.append, name))] for name in ("a", "b")]
     found = median_times(ranks, ways, Turns(2, 0))
     assert [each for each in ranks.events if each != "barrier"] == ["a", "b", "a", "b"]
     assert len(found) == 2

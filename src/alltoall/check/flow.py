@@ -66,7 +66,7 @@ def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
         raise_if(subject, list(check_generators(flow.problem, flow.generators)))
         orbits = orbits_of(flow.problem.topology, flow.generators)
     # A few numbers may claim many: refuse them before there is work or room for all.
-    raise_if(subject, [*_check_values(flow), *_check_entries(flow), *_check_groups(flow, orbits)])
+    raise_if(subject, list(_check_shape(flow, orbits)))
     amount, links = flow.amount, flow.problem.topology.links
     if orbits is not None:
         weight = sources_per_group(flow.problem, flow.source, orbits)
@@ -75,8 +75,7 @@ def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
     if orbits is not None:
         load = orbits.mean(load)
     violations = [
-        *_check_capacity(flow, load, tolerance),
-        *_check_circulation(flow, tolerance),
+        *_check_amounts(flow, load, tolerance),
         *_check_conservation(flow, tolerance),
     ]
     bound, trouble = _flow_bound(flow, orbits, tolerance)
@@ -153,33 +152,30 @@ def shortest_distances(nodes: int, tail: Ints, head: Ints, lengths: Floats, star
             return distance.T
 
 
-def _check_entries(flow: Flow) -> Iterator[str]:
-    """Refuse a group of more entries than there are links: blocks of groups are then small."""
-    sizes, links = np.diff(flow.start), flow.problem.topology.links
-    longest = int(sizes.max(initial=0))
-    if longest > links:
-        start = flow.problem.topology.terminal_name(int(flow.source[int(np.argmax(sizes))]))
-        yield f"a flow from node {start} has {longest} entries for {links} links; one each suffices"
-
-
-def _check_values(flow: Flow) -> Iterator[str]:
+def _check_shape(flow: Flow, orbits: Orbits | None) -> Iterator[str]:
+    """Check values, and compare the groups to the demand: one per source or pair, and no other."""
     if not np.isfinite(flow.rate) or flow.rate <= 0:
         yield f"the rate is {flow.rate:g}; expected a positive number"
     bad = np.flatnonzero(~(np.isfinite(flow.amount) & (flow.amount >= 0)))
     if len(bad):
         name = flow.problem.topology.link_name(int(flow.link[bad[0]]))
-        found = f"{flow.amount[bad[0]]:g} on {name}"
-        yield f"{len(bad)} amounts are not numbers >= 0; the first is {found}"
-
-
-def _check_groups(flow: Flow, orbits: Orbits | None) -> Iterator[str]:
-    """Compare the groups to the demand: one per source, or per pair, and no other."""
+        first = f"{flow.amount[bad[0]]:g} on {name}"
+        yield f"{len(bad)} amounts are not numbers >= 0; the first is {first}"
+    # Blocks of groups are small if none has more entries than there are links.
+    sizes, links = np.diff(flow.start), flow.problem.topology.links
+    longest = int(sizes.max(initial=0))
+    if longest > links:
+        start = flow.problem.topology.terminal_name(int(flow.source[int(np.argmax(sizes))]))
+        yield f"a flow from node {start} has {longest} entries for {links} links; one each suffices"
     terminals = flow.problem.topology.terminals
     kind, found = "source", flow.source
     if flow.destination is not None:
         kind, found = "pair", found * len(terminals) + flow.destination
         amount = pair_demand(flow, flow.destination)
-        served, wanted = int((amount > 0).sum()), _pairs_wanted(flow.problem)
+        # A list of all pairs with a demand could be larger than any file.
+        matrix, most = flow.problem.demand.matrix, len(terminals) * (len(terminals) - 1)
+        wanted = most if matrix is None else int(np.count_nonzero(matrix))
+        served = int((amount > 0).sum())
     else:
         every = flow.problem.sources
         if orbits is not None:
@@ -194,13 +190,11 @@ def _check_groups(flow: Flow, orbits: Orbits | None) -> Iterator[str]:
         )
 
 
-def _pairs_wanted(problem: Problem) -> int:
-    """Count the pairs with a demand; a list of all could be larger than any file."""
-    matrix, terminals = problem.demand.matrix, len(problem.topology.terminals)
-    return terminals * (terminals - 1) if matrix is None else int(np.count_nonzero(matrix))
+def _check_amounts(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]:
+    """Compare loads to capacities, and amounts to all that their group sends.
 
-
-def _check_capacity(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]:
+    Amounts above that can only circulate, and hide errors.
+    """
     capacity = flow.problem.topology.capacity
     over = int((load - capacity * (1 + tolerance) > 0).sum())
     if over:
@@ -209,6 +203,14 @@ def _check_capacity(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]
         yield (
             f"{over} links carry more than their capacity; the worst is {name} with "
             f"{load[link]:.12g} over {capacity[link]:.12g}"
+        )
+    most = np.repeat(_group_totals(flow) * (1 + tolerance), np.diff(flow.start))
+    wrong = np.flatnonzero(flow.amount > most)
+    if len(wrong):
+        name = flow.problem.topology.link_name(int(flow.link[wrong[0]]))
+        yield (
+            f"{len(wrong)} amounts exceed all that their group sends; the first is "
+            f"{flow.amount[wrong[0]]:.12g} on {name}, where the group sends {most[wrong[0]]:.12g}"
         )
 
 
@@ -281,18 +283,6 @@ def _excess(net: Floats, wanted: Floats, allowed: Floats) -> Floats:
     """Return errors as multiples of what is allowed."""
     error = np.abs(net - wanted)
     return np.divide(error, allowed, out=np.zeros_like(error), where=error > 0)
-
-
-def _check_circulation(flow: Flow, tolerance: float) -> Iterator[str]:
-    """Refuse amounts above all that the group sends: they can only circulate, and hide errors."""
-    most = np.repeat(_group_totals(flow) * (1 + tolerance), np.diff(flow.start))
-    wrong = np.flatnonzero(flow.amount > most)
-    if len(wrong):
-        name = flow.problem.topology.link_name(int(flow.link[wrong[0]]))
-        yield (
-            f"{len(wrong)} amounts exceed all that their group sends; the first is "
-            f"{flow.amount[wrong[0]]:.12g} on {name}, where the group sends {most[wrong[0]]:.12g}"
-        )
 
 
 def _group_totals(flow: Flow) -> Floats:

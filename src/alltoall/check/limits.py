@@ -16,7 +16,7 @@ from alltoall.check.flow import shortest_distances
 from alltoall.check.routes import check_destinations
 from alltoall.check.sums import raise_if
 from alltoall.errors import VerificationError
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Ints
 from alltoall.ir.chunks import chunks_of
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
@@ -109,10 +109,19 @@ def _paths(routes: Routes, asked: Asked) -> Iterator[str]:
     if name == "k-shortest":
         yield from _too_many(routes, asked["k"], "k=")
     elif name == "disjoint":
-        yield from _shared_links(routes)
+        links = routes.problem.topology.links
+        keys = np.sort(_pairs(routes)[routes.path_of_link] * links + routes.link)
+        twice = keys[1:][keys[1:] == keys[:-1]]
+        if len(twice):
+            pair, link = divmod(int(twice[0]), links)
+            shared = routes.problem.topology.link_name(link)
+            yield f"two routes {_ends(routes, pair)} share {shared} (paths=disjoint)"
     else:
         slack = asked["slack"] if name == "bounded" else 0
-        longer = routes.hops - _fewest_hops(routes)
+        topology, ones = routes.problem.topology, np.ones(routes.problem.topology.links)
+        graph = (topology.nodes, topology.tail, topology.head)
+        fewest = shortest_distances(*graph, ones, topology.terminals)
+        longer = routes.hops - fewest[routes.source, topology.terminals[routes.destination]]
         worst = int(np.argmax(longer))
         if longer[worst] > slack:
             ends = _ends(routes, int(_pairs(routes)[worst]))
@@ -120,23 +129,6 @@ def _paths(routes: Routes, asked: Asked) -> Iterator[str]:
                 f"a route {ends} is {counted(int(longer[worst]), 'hop')} longer than a shortest "
                 f"one; expected at most {slack} (paths={name})"
             )
-
-
-def _shared_links(routes: Routes) -> Iterator[str]:
-    links = routes.problem.topology.links
-    keys = np.sort(_pairs(routes)[routes.path_of_link] * links + routes.link)
-    twice = keys[1:][keys[1:] == keys[:-1]]
-    if len(twice):
-        pair, link = divmod(int(twice[0]), links)
-        name = routes.problem.topology.link_name(link)
-        yield f"two routes {_ends(routes, pair)} share {name} (paths=disjoint)"
-
-
-def _fewest_hops(routes: Routes) -> Floats:
-    topology = routes.problem.topology
-    ends, ones = topology.terminals, np.ones(topology.links)
-    hops = shortest_distances(topology.nodes, topology.tail, topology.head, ones, ends)
-    return np.asarray(hops[routes.source, ends[routes.destination]])
 
 
 def _steps(schedule: Schedule, asked: Asked) -> Iterator[str]:

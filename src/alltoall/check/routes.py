@@ -37,7 +37,10 @@ def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
     layer on the way, that of all layers together.
     """
     subject = f"routes on {routes.problem.topology.name}"
-    raise_if(subject, list(_check_hops(routes)))  # first, for a block holds whole routes
+    nodes, longest = routes.problem.topology.nodes, int(np.argmax(routes.hops))
+    if routes.hops[longest] >= nodes:  # first, for a block holds whole routes
+        found = f"{_name(routes, longest)} has {routes.hops[longest]} links"
+        raise_if(subject, [f"{found}; a path in {nodes} nodes has at most {nodes - 1}"])
     violations = [*_check_paths(routes), *_check_weights(routes, tolerance)]
     if routes.layer_of_link is not None:
         violations += _check_layers(routes, routes.layer_of_link)
@@ -111,14 +114,6 @@ def _blocks(routes: Routes) -> Iterator[_RouteBlock]:
         link = routes.link[int(routes.start[run.start]) : int(routes.start[run.stop])]
         route = np.repeat(np.arange(run.stop - run.start), hops[run])
         yield _RouteBlock(run.start, run.stop, link, route)
-
-
-def _check_hops(routes: Routes) -> Iterator[str]:
-    hops, nodes = np.diff(routes.start), routes.problem.topology.nodes
-    longest = int(np.argmax(hops))
-    if hops[longest] >= nodes:
-        name = _name(routes, longest)
-        yield f"{name} has {hops[longest]} links; a path in {nodes} nodes has at most {nodes - 1}"
 
 
 def _check_paths(routes: Routes) -> Iterator[str]:

@@ -12,36 +12,25 @@ import numpy as np
 
 from alltoall.ir.arrays import Ints
 from alltoall.ir.problem import Problem
-from alltoall.ir.topology import Topology
 
 
 def check_generators(problem: Problem, generators: Ints) -> Iterator[str]:
     """Yield what is wrong with permutations [generators, nodes] that claim to be automorphisms."""
-    topology = problem.topology
+    topology, matrix = problem.topology, problem.demand.matrix
     everyone = np.arange(topology.nodes)
     for index, nodes in enumerate(generators):
         if not np.array_equal(np.sort(nodes), everyone):
             yield f"generator {index} is not a permutation of the nodes"
         elif not np.array_equal(np.sort(nodes[topology.terminals]), topology.terminals):
             yield f"generator {index} moves a terminal to a node that is none"
-        elif not _keeps_links(topology, nodes):
-            yield f"generator {index} does not map links to links of the same capacity"
-        elif not _keeps_demand(problem, nodes):
-            yield f"generator {index} does not keep the demand"
-
-
-def _keeps_links(topology: Topology, nodes: Ints) -> bool:
-    keys = (topology.capacity, topology.head, topology.tail)
-    moved = (topology.capacity, nodes[topology.head], nodes[topology.tail])
-    before, after = np.lexsort(keys), np.lexsort(moved)
-    return all(
-        np.array_equal(key[before], image[after]) for key, image in zip(keys, moved, strict=True)
-    )
-
-
-def _keeps_demand(problem: Problem, nodes: Ints) -> bool:
-    matrix = problem.demand.matrix
-    if matrix is None:
-        return True
-    moved = np.searchsorted(problem.topology.terminals, nodes[problem.topology.terminals])
-    return np.array_equal(matrix[np.ix_(moved, moved)], matrix)
+        else:
+            keys = (topology.capacity, topology.head, topology.tail)
+            images = (topology.capacity, nodes[topology.head], nodes[topology.tail])
+            before, after = np.lexsort(keys), np.lexsort(images)
+            both = zip(keys, images, strict=True)
+            if not all(np.array_equal(key[before], image[after]) for key, image in both):
+                yield f"generator {index} does not map links to links of the same capacity"
+                continue
+            moved = np.searchsorted(topology.terminals, nodes[topology.terminals])
+            if matrix is not None and not np.array_equal(matrix[np.ix_(moved, moved)], matrix):
+                yield f"generator {index} does not keep the demand"

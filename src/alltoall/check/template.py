@@ -42,25 +42,7 @@ def check_template(template: Template, demand: Demand, lengths: Floats) -> Templ
 def template_time(template: Template, demand: Demand) -> float:
     """Return the time of routes, or of all steps of a schedule, under a demand."""
     topology = template.problem.topology
-    _require_pairs(template, demand)
-    if isinstance(template, Routes):
-        own = template.problem.demand.of(template.source, template.destination)
-        amount = demand.of(template.source, template.destination) * template.weight / own
-        key, carried = template.link, amount[template.path_of_link]
-    else:
-        key = template.step * topology.links + template.link
-        chunks = template.chunks.of(template.source, template.destination)
-        carried = demand.of(template.source, template.destination) / chunks
-    used, place = np.unique(key, return_inverse=True)
-    fullness = np.bincount(place, carried) / topology.capacity[used % topology.links]
-    # Routes are all under way at once, which is a schedule of one step.
-    step = used // topology.links
-    first = np.flatnonzero(np.diff(step, prepend=-1))
-    return float(np.maximum.reduceat(fullness, first).sum())
-
-
-def _require_pairs(template: Template, demand: Demand) -> None:
-    """Raise unless every pair with a demand has a path in the template."""
+    # Raise unless every pair with a demand has a path in the template.
     terminals = len(template.problem.topology.terminals)
     if demand.terminals != terminals:
         raise DemandError(
@@ -76,3 +58,17 @@ def _require_pairs(template: Template, demand: Demand) -> None:
             f"{template.problem.topology.pair_name(*found[0])}, for which the template has no "
             "path; expected a template of the uniform all-to-all, or of all these pairs"
         )
+    if isinstance(template, Routes):
+        own = template.problem.demand.of(template.source, template.destination)
+        amount = demand.of(template.source, template.destination) * template.weight / own
+        key, carried = template.link, amount[template.path_of_link]
+    else:
+        key = template.step * topology.links + template.link
+        chunks = template.chunks.of(template.source, template.destination)
+        carried = demand.of(template.source, template.destination) / chunks
+    used, place = np.unique(key, return_inverse=True)
+    fullness = np.bincount(place, carried) / topology.capacity[used % topology.links]
+    # Routes are all under way at once, which is a schedule of one step.
+    step = used // topology.links
+    first = np.flatnonzero(np.diff(step, prepend=-1))
+    return float(np.maximum.reduceat(fullness, first).sum())

@@ -3,34 +3,32 @@
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import typer
 
 import alltoall
-from alltoall.cli.options import (
-    AsJson,
-    Output,
-    Spec,
-    option,
-    options_of,
-    parameter,
-    with_parameters,
-)
+from alltoall.cli.options import VerbCall, option, options_of, with_parameters
+from alltoall.cli.outputs import check_outputs
 from alltoall.cli.progress import progress
 from alltoall.cli.ranks import in_a_team
+from alltoall.cli.show import deliver
 from alltoall.cli.signals import searching
-from alltoall.cli.telling import check_outputs, tell
-from alltoall.ir.schedule import Schedule
-from alltoall.registry import load
-from alltoall.settings import now
+from alltoall.cli.wording import lines_of_answer
+from alltoall.ir.noun import Provenance
+from alltoall.ir.summaries import summary_of
+from alltoall.registry import deferred
 from alltoall.topologies.given import Answer
 from alltoall.topologies.public import topology
 
-CONVERT_FIRST = ("format", "undirected", "capacity_attribute", "set_capacities")
+CONVERT_FIRST = ("given", "format", "undirected", "capacity_attribute", "set_capacities")
 """Changes that `alltoall topology` makes, once and for all."""
 
 CHANGES = [each for each in options_of(topology) if each.name not in CONVERT_FIRST]
+
+file_bytes: Callable[..., bytes] = deferred("alltoall.ir.files.artefacts:file_bytes")
 
 
 def _verb_of(function: Callable[..., Answer]) -> Callable[..., None]:
@@ -40,37 +38,30 @@ def _verb_of(function: Callable[..., Answer]) -> Callable[..., None]:
     parts = in_a_team if function is alltoall.solve else nullcontext
 
     def verb(context: typer.Context, **given: Any) -> None:
-        started = now()
+        call = VerbCall(context, given)
         check_outputs(context)
-        network = topology(given["spec"], **{each.name: given[each.name] for each in CHANGES})
-        asked = {key: given[key] for key in keywords}
+        network = topology(given["given"], **{each.name: given[each.name] for each in CHANGES})
+        asked = {key: given[key] for key in keywords} | {"given": network}
         with progress() as report, searching() as stopped, parts() as team:
-            answer = function(network, **asked, **(team or {}), progress=report, stop=stopped)
-        tell(context, given, answer, started, _cost_of_a_step(answer, given))
+            answer = function(**asked, **(team or {}), progress=report, stop=stopped)
+        _tell(answer, call)
 
-    size = [] if "bytes" in keywords else [option("bytes")]
-    parameters = [
-        parameter("context", typer.Context, inspect.Parameter.empty),
-        parameter("spec", Spec, inspect.Parameter.empty),
-        *own,
-        *size,
-        parameter("output", Output, None),
-        parameter("as_json", AsJson, False),
-        *CHANGES,
-    ]
-    return with_parameters(verb, parameters, inspect.getdoc(function) or "")
+    printed = [option(keyword, function.__name__, None) for keyword in ("output", "json")]
+    return with_parameters(
+        verb, [*own, *printed, *CHANGES], inspect.getdoc(inspect.unwrap(function)) or ""
+    )
 
 
-def _cost_of_a_step(answer: Answer, given: dict[str, Any]) -> float:
-    """Return what a step costs besides its time, with a share of what all messages cost."""
-    if not isinstance(answer, Schedule):
-        return 0.0
-    rows = answer.learnt.get("tradeoff", ())
-    chosen = next((each for each in rows if each["chosen"]), None)
-    if chosen is None:
-        shard_times = load("alltoall.schedules.public:shard_times")
-        return float(shard_times(answer.problem, "latency", given["latency"], given["bytes"]))
-    return float((chosen["total"] - chosen["time"]) / chosen["steps"])
+def _tell(answer: Answer, call: VerbCall) -> None:
+    """Save an answer with the command that it comes from, and print what sums it up."""
+    summary = {**summary_of(answer), "seconds": call.seconds}
+    output = call.path("output")
+    provenance = replace(
+        answer.provenance or Provenance(), command=call.command, seed=call.given["seed"]
+    )
+    made = replace(answer, provenance=provenance)
+    files = {output: partial(file_bytes, output, made, True)}
+    deliver(summary, call.json, lines_of_answer(summary), files)
 
 
 def __getattr__(name: str) -> Callable[..., None]:

@@ -1,7 +1,6 @@
-"""What becomes of a call: its answer, or one message and an exit code.
+"""Run a call: print its answer, or one message, and return an exit code.
 
-It imports nothing of weight: what can be said without a verb is said at once, and a verb is
-imported, behind the parser of words, when it is called.
+Imports are light: what needs no verb is answered at once, and a verb is imported when called.
 """
 
 import os
@@ -18,10 +17,10 @@ from alltoall.registry import load
 from alltoall.topologies.families import FAMILIES
 
 COMPLETING = "_ALLTOALL_COMPLETE"
-"""The variable by which a shell asks for the words that may follow."""
+"""The variable by which a shell asks for completions."""
 
 LISTING = ({"topology"}, {"topology", "--json"})
-"""Calls that list what there is to choose from."""
+"""Calls that list families and formats."""
 
 
 def run(words: Sequence[str]) -> int:
@@ -45,7 +44,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def run_or_report(words: Sequence[str]) -> int:
-    """Run the command line; a fault of ours becomes a traceback and, if asked for, an object."""
+    """Run the command line; a bug becomes a traceback and, with --json, an object."""
     try:
         return run(words)
     except Exception as error:
@@ -57,7 +56,7 @@ def run_or_report(words: Sequence[str]) -> int:
 
 
 def _call(words: Sequence[str]) -> int:
-    """Answer what needs no verb; call the verb for all else. Return the exit code."""
+    """Answer or call the verb; return the exit code."""
     completes = COMPLETING in os.environ or (words and words[0] in COMPLETION_WORDS)
     if not completes and _answer_without_verb(words):
         return 0
@@ -66,7 +65,7 @@ def _call(words: Sequence[str]) -> int:
 
 
 def _answer_without_verb(words: Sequence[str]) -> bool:
-    """Print what light tables can answer; return whether they could."""
+    """Print help, version or lists if asked for; return whether they were."""
     if not words or words[0] in OVERVIEW_WORDS:
         say_out(overview())
     elif words[0] == "--version":
@@ -82,7 +81,7 @@ def _answer_without_verb(words: Sequence[str]) -> bool:
 
 
 def _show_help(words: Sequence[str]) -> bool:
-    """Print the help of a verb if the words ask for it; return whether they do."""
+    """Print the help of a verb if asked for; return whether it was."""
     if not set(words) & {"-h", "--help", "--help-all"}:
         return False
     text: str | None = load("alltoall.cli.help:asked_help")(words)
@@ -110,7 +109,7 @@ def show_choices(as_json: bool) -> None:
 
 
 def _asks_of_a_family(words: Sequence[str]) -> bool:
-    """Whether words are those of `topology FAMILY --help`."""
+    """Return whether the words are `topology FAMILY --help`."""
     return (
         len(words) == 3
         and words[0] == "topology"
@@ -120,7 +119,7 @@ def _asks_of_a_family(words: Sequence[str]) -> bool:
 
 
 def _fail(error: BaseException, as_json: bool) -> int:
-    """Say what failed: on standard error, and as the one JSON object if one was asked for."""
+    """Print the error on standard error and, with --json, as the JSON object."""
     complain(error)
     found = described(error)
     if as_json:

@@ -1,8 +1,8 @@
-"""Help of a verb: what it does, examples, and its options on 80 columns."""
+"""Help of a verb: summary, examples and options, 80 columns wide."""
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from alltoall.cli.parser import command_for
@@ -11,19 +11,12 @@ from alltoall.grammar import ROUTE, ROUTE_KEYS, SCHEDULE, SEARCH, SOLVE, TARGETS
 
 WIDTH = 80
 LABEL = 26
-"""Columns of the names of options; a longer name has a line of its own."""
+"""Width of option names; a longer name gets its own line."""
 
 USUAL = 10
 """Options of a short help, if a verb does not say which."""
 
 HELP_WORDS = ("-h", "--help", "--help-all")
-
-NETWORK = (
-    *("directed", "parallel", "undirected", "format", "capacity_attribute"),
-    *("remove_links", "remove_nodes", "drop_links", "drop_nodes", "seed"),
-    *("set_capacities", "scale_capacity", "host_bandwidth"),
-)
-"""Options that change the network."""
 
 TABLES: dict[str, tuple[str, Mapping[str, Method], Mapping[str, Key]]] = {
     "solve": ("Methods", SOLVE, SEARCH),
@@ -31,7 +24,7 @@ TABLES: dict[str, tuple[str, Mapping[str, Method], Mapping[str, Key]]] = {
     "schedule": ("Methods", SCHEDULE, SEARCH),
     "lower": ("Targets", TARGETS, {}),
 }
-"""What a verb has to choose from: the heading, the table, and the keys that all entries take."""
+"""Methods or targets of a verb: the heading, the table, and the keys that all entries take."""
 
 
 def asked_help(words: Sequence[str]) -> str | None:
@@ -48,7 +41,7 @@ def asked_help(words: Sequence[str]) -> str | None:
 
 
 def help_of(name: str, part: str | None = None, whole: bool = False) -> str:
-    """Return the help of a verb, or of a part of it: short, or with all that there is."""
+    """Return the help of a verb or part, short or whole."""
     command = command_for(name, part)
     about = inspect.cleandoc(command.help or "").partition("\n>>>")[0].strip()
     first, _, rest = about.partition("\n\n")
@@ -63,7 +56,7 @@ def help_of(name: str, part: str | None = None, whole: bool = False) -> str:
         lines += ["", *(line for part in rest.split("\n\n") for line in (*_filled(part), ""))][:-1]
     lines += _examples(name, part)
     chosen = options if whole else _chosen(VERBS[name].short, options)
-    for heading, group in _groups(chosen):
+    for heading, group in _groups(chosen).items():
         lines += ["", f"{heading}:", *(line for each in group for line in _option(each))]
     if VERBS[name].parts and part is None:
         lines += ["", "Parts:"]
@@ -105,15 +98,12 @@ def _chosen(short: Sequence[str], options: list[Any]) -> list[Any]:
     return [by_name[name] for name in short]
 
 
-def _groups(options: list[Any]) -> Iterator[tuple[str, list[Any]]]:
-    network = [each for each in options if each.name in NETWORK]
-    if [each.name for each in network] == ["seed"]:  # Of a search, or of numbers.
-        network = []
-    own = [each for each in options if each not in network]
-    if own:
-        yield "Options", own
-    if network:
-        yield "Changes to the network", network
+def _groups(options: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the options under each heading."""
+    groups: dict[str, list[Any]] = {}
+    for each in options:
+        groups.setdefault(each.rich_help_panel or "Options", []).append(each)
+    return dict(sorted(groups.items(), key=lambda group: group[0] != "Options"))
 
 
 def _option(option: Any) -> list[str]:
@@ -133,7 +123,7 @@ def _about(option: Any) -> str:
     """Return the help of an option, with its default where that says something."""
     text = (option.help or "").rstrip(".")
     plain = option.default if isinstance(option.default, int | float | str) else None
-    if plain in (None, "", False, True, 0) or "default" in text or option.is_flag:
+    if plain in (None, "", 0, "0") or "default" in text or option.is_flag:
         return text
     return f"{text} (default: {plain:g})" if not isinstance(plain, str) else f"{text} ({plain})"
 
@@ -147,7 +137,7 @@ def _row(label: str, text: str) -> list[str]:
 
 
 def _table(name: str, whole: bool) -> list[str]:
-    """Return the choices of a verb, a line each; with all keys in the whole help."""
+    """Return a line for each method or target; the whole help also has their keys."""
     heading, table, shared = TABLES[name]
     lines = [f"{heading}:"]
     for method, about in table.items():

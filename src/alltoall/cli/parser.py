@@ -1,4 +1,4 @@
-"""Words become the parameters of a verb; the one verb that is called is imported."""
+"""Parse words into the parameters of a verb, and import only that verb."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -9,10 +9,14 @@ import typer
 
 from alltoall.cli.verbs import ABOUT, VERBS
 from alltoall.errors import UsageError
+from alltoall.grammar import GROUPS
 from alltoall.registry import load
 
+SHORTHANDS = {f"--{name}": ("--group", name) for name in GROUPS}
+"""Options that stand for a value of another."""
+
 WrongWords: type[Exception] = typer.BadParameter.__mro__[2]
-"""What the parser raises; typer exports no name for the base of its errors."""
+"""Base class of the parser's errors, which typer does not export."""
 
 
 def parser_of(names: Sequence[str]) -> typer.Typer:
@@ -37,7 +41,7 @@ def parser_of(names: Sequence[str]) -> typer.Typer:
 
 
 def _parts_of(name: str, about: Callable[..., None]) -> typer.Typer:
-    """Return the parser of a verb that is several in one; its own function has its help."""
+    """Return the parser of a verb with parts; its own function has the help."""
     app = typer.Typer(rich_markup_mode="markdown")
     app.callback()(about)
     for part, where in VERBS[name].parts.items():
@@ -55,11 +59,12 @@ def command_for(name: str, part: str | None = None) -> Any:
 
 
 def call(words: Sequence[str]) -> int:
-    """Call the verb that words begin with; return its exit code."""
+    """Call the verb named by the first word; return its exit code."""
     with _without_matplotlib():
         app = parser_of([words[0]] if words and words[0] in VERBS else list(VERBS))
+    words = [part for word in words for part in SHORTHANDS.get(word, (word,))]
     try:
-        code = app(list(words), prog_name="alltoall", standalone_mode=False, obj=tuple(words))
+        code = app(words, prog_name="alltoall", standalone_mode=False, obj=tuple(words))
     except SystemExit as end:  # How completion ends, and printers of help leave a closed pipe.
         if end.code in (None, 0):
             return 0
@@ -71,10 +76,9 @@ def call(words: Sequence[str]) -> int:
 
 @contextmanager
 def _without_matplotlib() -> Iterator[None]:
-    """Let it not be found: igraph would load it to draw, which takes half a second.
+    """Hide matplotlib from igraph, which would spend half a second importing it.
 
-    Nothing here draws with igraph, and figures load matplotlib when there is something to draw. The
-    package itself hides nothing: whoever imports it may draw with both.
+    Only the command line does so: programs that import the package may draw with both.
     """
     if "matplotlib" in sys.modules:
         yield
@@ -88,7 +92,7 @@ def _without_matplotlib() -> Iterator[None]:
 
 
 def _in_words(error: Any) -> str:
-    """Return what the parser has to say, and where to read on."""
+    """Return the parser's message with a pointer to the help."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "alltoall"
     return f"{error.format_message().rstrip('.')}; see {path} --help"

@@ -1,4 +1,4 @@
-"""What long work says while it goes on: the only file that imports rich."""
+"""Progress of long work: the only file that imports rich."""
 
 import sys
 import time
@@ -39,7 +39,7 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 
 def _bar() -> "Progress":
-    """Return a line of progress: how far it is, for how long it goes on, and what it does."""
+    """Return a progress line: bar, elapsed time and message."""
     # Imported here: rich takes as long as all of typer, and is for terminals only.
     from rich import progress as columns  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
@@ -55,7 +55,7 @@ def _bar() -> "Progress":
 
 
 def _show(bar: "Progress", task: "TaskID", message: str) -> None:
-    """Show a message, and the share that is done; where that is not known the bar only moves."""
+    """Show a message and the share done; without a share the bar only pulses."""
     from rich.markup import escape  # noqa: PLC0415
 
     share = message.share if isinstance(message, ProgressMessage) else None

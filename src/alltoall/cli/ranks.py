@@ -15,15 +15,15 @@ FAILED = 1
 """The exit code of ranks that end without one of their own."""
 
 FORWARDING_SECONDS = 0.3
-"""How long a launcher has to forward a message: an abort discards what is still on its way."""
+"""Time for the launcher to forward a message; an abort discards messages in transit."""
 
 
 @contextmanager
 def in_a_team() -> Iterator[dict[str, Any]]:
-    """Give `solve` the team that this process is a rank of; all ranks but one end here.
+    """Yield the MPI team of this process for `solve`; all ranks but the first end here.
 
-    A rank that fails says why and ends all of them. The one that goes on leaves the others when its
-    process ends: what it has to print and save comes before.
+    A rank that fails prints why and aborts all. The first rank prints and saves before it leaves
+    the others.
     """
     team = ranks_of_this_job()
     if team is None:

@@ -1,103 +1,28 @@
 """`alltoall reproduce`: the figures of the paper, measured again."""
 
-from pathlib import Path
-from typing import Annotated
+import inspect
+from typing import Any
 
 import typer
 
-from alltoall.cli.options import AsJson, time_option
-from alltoall.cli.progress import progress
+from alltoall.cli.options import VerbCall, options_of, verb_of, with_parameters
 from alltoall.cli.show import show
-from alltoall.cli.signals import searching
 from alltoall.figures import FIGURES
-from alltoall.figures.figure import SIZES, Finding
-from alltoall.figures.public import ALL, FOLDER, reproduce
+from alltoall.figures.figure import Finding
+from alltoall.figures.public import reproduce
 from alltoall.figures.run import Reproduced
 
 
-def reproduce_verb(
-    figure: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[FIGURE]",
-            help=f"One of {', '.join(FIGURES)}; or {ALL}.",
-            show_default=False,
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer and smaller points: about a minute per figure.")
-    ] = False,
-    size: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help=f"{', '.join(SIZES)} (default: full)."),
-    ] = None,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Save rows, pictures and claims here; resume from it.",
-        ),
-    ] = FOLDER,
-    peers: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--peer",
-            metavar="FILE.xml",
-            help="Also show MSCCL XML of another tool; repeatable.",
-        ),
-    ] = None,
-    testbed: Annotated[
-        bool,
-        typer.Option(
-            "--testbed/--no-testbed",
-            help="Measure on emulated links, or only simulate.",
-        ),
-    ] = True,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Trusted Dask cluster for points that are not timed.",
-        ),
-    ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.md", help="Write a page of all figures in DIR."),
-    ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Compare with another run (default: our own)."),
-    ] = None,
-    time_limit: Annotated[float | None, time_option("Start no further points then.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Measure the figures of the paper again: data, picture, and whether each claim holds.
+def _verb(context: typer.Context, **given: Any) -> None:
+    if given["figure"] is None:
+        show({"figures": _listed()}, given["json"], {"": _table()})
+    else:
+        _measure(context=context, **given)
 
-    Without FIGURE it lists the figures. A figure saves its rows as CSV, its picture as SVG and PNG,
-    and its claims as JSON. A stopped call resumes where it was.
-    """
-    if figure is None:
-        show({"figures": _listed()}, as_json, {"": _table()})
-        return
-    with progress() as report, searching() as stopped:
-        made = reproduce(
-            figure,
-            quick=quick,
-            size=size,
-            output=output,
-            peers=peers,
-            testbed=testbed,
-            cluster=cluster,
-            results=results,
-            against=against,
-            time_limit=time_limit,
-            progress=report,
-            stop=stopped,
-        )
+
+def _tell(made: tuple[Reproduced, ...], call: VerbCall) -> None:
     lines = {each.figure: _told(each) for each in made}
-    show({"figures": [each.to_json() for each in made]}, as_json, lines)
+    show({"figures": [each.to_json() for each in made]}, call.json, lines)
 
 
 def _told(made: Reproduced) -> list[str]:
@@ -130,3 +55,9 @@ def _table() -> list[str]:
         f"{each.name:<{width}}{each.title}; {each.source}; in full about {each.full} on two cores"
         for each in FIGURES.values()
     ]
+
+
+_measure = verb_of(reproduce, _tell, "json")
+reproduce_verb = with_parameters(
+    _verb, [*options_of(reproduce, "json", figure=None)], inspect.getdoc(reproduce) or ""
+)

@@ -1,30 +1,13 @@
 """`alltoall run`: real bytes between real processes, checked and timed."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from alltoall.cli.options import AsJson, time_option
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
 from alltoall.ir.quantities import rate_in_words
-from alltoall.lowering.options import STEERING
 from alltoall.runtime.bench import Report, Row
-from alltoall.runtime.launch import SYNCS, RunSettings
-from alltoall.runtime.public import TESTBED, USUAL, run
-from alltoall.runtime.worker import RUNTIMES
-from alltoall.testbed.launch import THROUGH
-from alltoall.testbed.report import (
-    BedReport,
-    BedRow,
-    BedSettings,
-    Recovery,
-    SharedJob,
-    SharedReport,
-)
-from alltoall.testbed.shares import WEIGHTS
+from alltoall.runtime.launch import RunSettings
+from alltoall.runtime.public import USUAL, run
+from alltoall.testbed.report import BedReport, BedRow, Recovery, SharedJob, SharedReport
 
-DEFAULTS = RunSettings()
 HEADER = ("shard B", "size B", "time us", "min us", "max us", "algbw GB/s", "busbw GB/s")
 NATIVE_HEADER = ("time us", "algbw GB/s", "busbw GB/s", "ratio")
 """The columns of OSU (shard, time, min, max) and of nccl-tests (size, time, algbw, busbw)."""
@@ -36,160 +19,24 @@ BED_NATIVE = ("time s", "MB/s", "ratio")
 SHARED_HEADER = ("alone s", "together s", "repeated", "file")
 """The columns of jobs that share a testbed."""
 
-TESTBED_PANEL = "On a testbed"
 NOT_EMULATED = (
     "ranks share this machine's memory and no link is emulated: this times software, not a topology"
 )
 """Caveat printed above timing tables."""
 
 
-def run_verb(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Schedule, messages, MSCCL XML, MSCCL++ plan or oneCCL-style XML; with --on "
-            "testbed also routes.",
-            show_default=False,
-        ),
-    ],
-    on: Annotated[str, typer.Option(help=f"{', '.join(RUNTIMES)} or {TESTBED}.")] = "reference",
-    ranks: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of ranks, which must fit the file.")
-    ] = None,
-    sizes: Annotated[
-        str,
-        typer.Option(
-            "--bytes",
-            metavar="SIZE[:SIZE]",
-            help="Bytes per pair of ranks, times its demand; 1K:16M doubles.",
-        ),
-    ] = "1K:64K",
-    iterations: Annotated[
-        int | None,
-        typer.Option(metavar="K", help="Timed iterations (default: 20; testbed: 5)."),
-    ] = None,
-    warmup: Annotated[
-        int | None,
-        typer.Option(metavar="W", help="Untimed iterations first (default: 3; testbed: 1)."),
-    ] = None,
-    sync: Annotated[
-        str,
-        typer.Option(help=f"{' or '.join(SYNCS)}, a barrier after each step (MPI only)."),
-    ] = DEFAULTS.sync,
-    mpi: Annotated[
-        str | None,
-        typer.Option(metavar="MPI", help="mpich, openmpi, or path of an mpiexec."),
-    ] = None,
-    timeout: Annotated[float, time_option("End all ranks after this time.")] = DEFAULTS.timeout,
-    rate: Annotated[
-        str,
-        typer.Option(
-            metavar="RATE",
-            help="Testbed: bandwidth of a capacity-1 link.",
-            rich_help_panel=TESTBED_PANEL,
-        ),
-    ] = BedSettings.rate,
-    fabric: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Testbed: use the one that `testbed up` made.",
-            rich_help_panel=TESTBED_PANEL,
-        ),
-    ] = None,
-    topology: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Testbed: its network, if the file has none.",
-            rich_help_panel=TESTBED_PANEL,
-        ),
-    ] = None,
-    through: Annotated[
-        str,
-        typer.Option(
-            help=f"Testbed: ranks of {' or '.join(THROUGH)}.", rich_help_panel=TESTBED_PANEL
-        ),
-    ] = BedSettings.through,
-    native: Annotated[
-        bool,
-        typer.Option(
-            "--native/--no-native",
-            help="Testbed: also time the library's own all-to-all.",
-            rich_help_panel=TESTBED_PANEL,
-        ),
-    ] = True,
-    weights: Annotated[
-        str,
-        typer.Option(
-            help=f"Testbed: split a pair's bytes over its routes by {', '.join(WEIGHTS[:-1])} or "
-            f"{WEIGHTS[-1]}.",
-            rich_help_panel=TESTBED_PANEL,
-        ),
-    ] = BedSettings.weights,
-    steering: Annotated[
-        str,
-        typer.Option(
-            help="Testbed: steer routes by "
-            f"{STEERING[0]} (SRv6 segments) or {STEERING[1]} (a route at every hop).",
-            rich_help_panel=TESTBED_PANEL,
-        ),
-    ] = BedSettings.steering,
-    cut: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A-B",
-            help="Testbed: cut this cable during the run, solve again, and time the recovery.",
-            rich_help_panel=TESTBED_PANEL,
-        ),
-    ] = None,
-    jobs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--job",
-            metavar="FILE",
-            help="Testbed: a schedule to run at the same time; repeatable, with one size.",
-            rich_help_panel=TESTBED_PANEL,
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Execute a schedule on ranks, check every byte, and time it beside the library's own.
-
-    Ranks are processes of this machine. Only a testbed emulates links: there the times stand
-    beside the certified bound, and the bytes of every link are checked. Files of other tools are
-    verified first. Times are those of the slowest rank; algbw is a rank's buffer over the mean
-    time, busbw (N-1)/N of that, the paper's throughput. Exit code 4 if a byte is wrong, a rank
-    dies, or the time is up.
-    """
-    report = run(
-        file,
-        on=on,
-        sizes=sizes,
-        ranks=ranks,
-        iterations=iterations,
-        warmup=warmup,
-        sync=sync,
-        mpi=mpi,
-        timeout=timeout,
-        rate=rate,
-        fabric=fabric,
-        topology=topology,
-        through=through,
-        native=native,
-        weights=weights,
-        steering=steering,
-        cut=cut,
-        jobs=jobs,
-    )
-    times = USUAL.get(on, DEFAULTS).iterations if iterations is None else iterations
-    asked = {"schedule": str(file), "on": on, "valid": True, "sync": sync, "iterations": times}
+def _tell(report: Report | BedReport | SharedReport, call: VerbCall) -> None:
+    given = call.given
+    usual = USUAL.get(given["on"], RunSettings()).iterations
+    asked = {key: given[key] for key in ("on", "sync", "iterations")}
+    if given["iterations"] is None:
+        asked["iterations"] = usual
     if isinstance(report, SharedReport):
         lines = shared_table(report)
     else:
         lines = bed_table(report) if isinstance(report, BedReport) else table(report)
-    show({**asked, **report.to_json()}, as_json, {"": lines})
+    facts = {"schedule": given["subject"], "valid": True, **asked, **report.to_json()}
+    show(facts, call.json, {"": lines})
 
 
 def bed_table(report: BedReport) -> list[str]:
@@ -224,7 +71,7 @@ def shared_table(report: SharedReport) -> list[str]:
 
 
 def _unequal(report: SharedReport) -> list[str]:
-    """Say what keeps the times from being of the same bytes, if anything does."""
+    """Warn if short jobs were repeated beside longer ones."""
     if len({job.iterations for job in report.jobs}) == 1:
         return []
     return [
@@ -238,7 +85,7 @@ def _shared_cells(job: SharedJob) -> list[str]:
 
 
 def _recovered(found: Recovery | None) -> list[str]:
-    """Say what became of a cut."""
+    """Return the timeline of a recovery."""
     if found is None:
         return []
     return [
@@ -289,3 +136,6 @@ def _cells(row: Row) -> list[str]:
         return cells
     rates = [f"{rate / 1e9:.3f}" for rate in (native.algbw, native.busbw)]
     return [*cells, f"{native.mean * 1e6:.1f}", *rates, f"{row.ratio:.2f}"]
+
+
+run_verb = verb_of(run, _tell, "json")

@@ -1,9 +1,8 @@
-"""What the verbs print: one JSON object, or lines for people; progress and errors on stderr.
+"""Output of the verbs: one JSON object, or lines for people; progress and errors on stderr.
 
-Everything printed passes through `say`, which writes as escapes what a terminal would obey or
-cannot show. Texts may come from files, so a line end in one of `Lines`, or in a cell of a table, is
-an escape too: only a list of lines has several. Answers pass through `deliver`, which saves and
-prints so that neither loses the other.
+All output passes through `say`, which escapes control characters. Texts may come from files, so
+line ends in `Lines` or table cells are escaped too. `deliver` saves and prints answers: if one
+fails, the other is still done.
 """
 
 import json
@@ -29,7 +28,7 @@ from alltoall.ir.words import beyond_rounding, one_line
 
 
 class Unsaved(Exception):  # noqa: N818
-    """An answer was printed and could not be saved; all is said, but for the exit code."""
+    """Raised when an answer was printed but not saved; carries the exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -37,7 +36,7 @@ class Unsaved(Exception):  # noqa: N818
 
 
 FAILURES = (AlltoallError, MemoryError, OSError, ImportError, Stopped)
-"""What ends a call with a message and an exit code; anything else is a fault of ours."""
+"""Errors that end a call with a message and an exit code; any other is a bug."""
 
 
 def described(error: BaseException) -> dict[str, Any]:
@@ -66,7 +65,7 @@ def _root(error: BaseException) -> BaseException:
 
 @contextmanager
 def writing_output() -> Iterator[None]:
-    """Give a context whose failures are those of the output, if anybody still reads it."""
+    """Turn write errors into a usage error; a closed pipe passes."""
     try:
         yield
     except BrokenPipeError:
@@ -77,7 +76,7 @@ def writing_output() -> Iterator[None]:
 
 RESET = "\x1b[0m"
 LABEL, ASIDE, WRONG = "\x1b[36m", "\x1b[2m", "\x1b[1;31m"
-"""Of labels, of remarks, and of what went wrong."""
+"""Colours of labels, remarks and errors."""
 
 
 def coloured(stream: TextIO | None) -> bool:
@@ -96,16 +95,16 @@ def paint(text: str, colour: str, stream: TextIO | None) -> str:
 
 
 GAP = "  "
-"""What stands between two columns."""
+"""Space between two columns."""
 
 
 def columns(
     rows: Sequence[Sequence[str]], words: Collection[int] = (), bar: int | None = None
 ) -> list[str]:
-    """Return rows, the first of which is the header, with their cells below each other.
+    """Return rows as aligned lines; the first row is the header.
 
-    Columns in `words` are aligned to the left, all others to the right; a negative number counts
-    from the end. A bar stands before the column `bar`, if there is one and it has columns.
+    Columns in `words` are left-aligned, the others right-aligned; negative numbers count from the
+    end. A bar precedes the column `bar`.
     """
     count, rows = len(rows[0]), [[escaped(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -126,24 +125,24 @@ STANDARD_OUTPUT = Path("-")
 """The file name that stands for standard output."""
 
 SHARES = ("gap", "loss")
-"""What rounding can push a last digit away from the nothing that it is."""
+"""Fields in which rounding noise is snapped to 0."""
 
 Lines = Mapping[str, str | Sequence[str]]
-"""What people read: the text of each label, or several lines of it."""
+"""One or several lines of text by label."""
 
 Render = Callable[[], str | bytes]
 Files = Mapping[Path | None, Render]
-"""What to save where; nowhere if the path is None."""
+"""Content by path; None is not saved."""
 
 
 def printable(text: str, encoding: str | None = None) -> str:
-    """Return a text with escapes for control characters, and for what an encoding does not have."""
+    """Escape control characters and those that an encoding lacks."""
     encoding = encoding or "utf-8"
     return escaped(text, kept="\n").encode(encoding, "backslashreplace").decode(encoding)
 
 
 def require_open(stream: TextIO | None) -> TextIO:
-    """Return a stream; raise if the process was started without it."""
+    """Return a stream; raise if it is closed."""
     if stream is None:
         raise UsageError("standard output is closed; expected somewhere to print to")
     return stream
@@ -190,7 +189,7 @@ def show(
 
 
 def _say_line(label: str, line: str, stream: TextIO) -> None:
-    """Print a line for people; on a terminal labels and remarks have a colour of their own."""
+    """Print a line for people, with coloured labels and remarks on a terminal."""
     plain = printable(escaped(f"{label}{line}").rstrip(), stream.encoding)
     if plain.startswith("# "):
         painted = paint(plain, ASIDE, stream)
@@ -206,9 +205,9 @@ def _tidy(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def deliver(summary: Mapping[str, Any], as_json: bool, lines: Lines, files: Files) -> None:
-    """Save, then print, then say what could not be saved: neither loses the other.
+    """Save files, print the summary, then report files that could not be saved.
 
-    A file named `-` is standard output, and the lines for people then go to standard error.
+    The file `-` is standard output; the lines for people then go to standard error.
     """
     wanted = {path: render for path, render in files.items() if path is not None}
     piped = STANDARD_OUTPUT in wanted
@@ -228,13 +227,13 @@ def deliver(summary: Mapping[str, Any], as_json: bool, lines: Lines, files: File
 
 
 def complain(failure: BaseException) -> None:
-    """Say on standard error what failed, if anybody listens there."""
+    """Print an error on standard error, if it is open."""
     about = described(failure)["message"]
     warn(about, "" if isinstance(failure, Stopped) else "error:")
 
 
 def warn(text: str, kind: str = "") -> None:
-    """Say something on standard error, if anybody listens there; what kind it is stands out."""
+    """Print a text on standard error, if it is open, after a coloured kind."""
     if sys.stderr is not None:
         with suppress(OSError, UsageError):
             if kind:
@@ -243,7 +242,7 @@ def warn(text: str, kind: str = "") -> None:
 
 
 def _save(files: Mapping[Path, Render]) -> tuple[list[str], BaseException | None]:
-    """Write files; return those that were, and the first failure."""
+    """Write files; return the paths written and the first failure."""
     saved: list[str] = []
     failure: BaseException | None = None
     for path, render in files.items():

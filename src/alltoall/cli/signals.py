@@ -10,7 +10,7 @@ What the first signal does depends on the moment; a second one never waits.
 | printing | waits until the answer is out | ends the process at once |
 
 A signal that the process was started to ignore, as background jobs are, stays ignored. This module
-imports nothing of weight, so that it can come before everything else.
+has light imports, so that it can be loaded first.
 """
 
 import os
@@ -23,7 +23,7 @@ EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
 """128 and the number of the signal, as shells have it."""
 
 LINE = "stopped"
-"""What is said where there is no answer to show."""
+"""Message where there is no answer to show."""
 
 SOON = 0.001
 """Seconds after which a signal comes again whose exception was lost."""
@@ -38,7 +38,7 @@ class Stopped(BaseException):
 
 
 class _Now:
-    """What has been heard, and what the first and a further signal do at this moment."""
+    """The signal received, and the current reactions to the first and to a further one."""
 
     exit_code: int | None = None
     first: Callable[[], None]
@@ -46,7 +46,7 @@ class _Now:
 
 
 def _ignore() -> None:
-    """Let what is under way come to its end."""
+    """Let the current work finish."""
 
 
 def _raise() -> None:
@@ -75,7 +75,7 @@ def _write(descriptor: int, text: str) -> None:
 
 
 def listen() -> None:
-    """Hear the signals from now on; until something else is said, they end the process at once."""
+    """Install the signal handlers; until changed, signals end the process at once."""
     for number in EXIT_CODES:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _hear)
@@ -123,7 +123,7 @@ def _moment(first: Callable[[], None], further: Callable[[], None]) -> Iterator[
 
 
 def working() -> AbstractContextManager[None]:
-    """Give a context in which signals raise `Stopped`."""
+    """Raise `Stopped` on signals in this context."""
     return _moment(_raise, _raise)
 
 
@@ -134,9 +134,9 @@ def printing() -> AbstractContextManager[None]:
 
 @contextmanager
 def searching() -> Iterator[Callable[[], bool]]:
-    """Give a function that says whether to stop, for a search that asks it now and then.
+    """Yield a function that returns whether to stop, for searches to poll.
 
-    A search that was stopped before it had anything to show may fail; that is then no error.
+    A search stopped before its first answer may fail; that is then no error.
     """
     with _moment(_ignore, _raise):
         try:

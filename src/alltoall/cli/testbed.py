@@ -3,32 +3,25 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from alltoall.cli.options import AsJson
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import show
 from alltoall.ir.quantities import bytes_per_second, rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.loading import load
+from alltoall.testbed import namespaces
 from alltoall.testbed.namespaces import (
     DEFAULT_NAME,
     Bed,
     bed_called,
     beds,
     counted,
-    cut,
-    down,
-    mend,
     require_testbed,
-    up,
 )
 from alltoall.testbed.report import DEFAULT_RATE
 from alltoall.topologies.families import names_file
 from alltoall.topologies.given import topology_of
-
-Name = Annotated[str, typer.Option(metavar="NAME", help="Name of the testbed.")]
 
 
 def fabric_verb() -> None:
@@ -39,102 +32,63 @@ def fabric_verb() -> None:
     """
 
 
-def up_verb(
-    spec: Annotated[
-        str,
-        typer.Argument(
-            metavar="SPEC",
-            help="Topology, or a file with one, such as a schedule.",
-            show_default=False,
-        ),
-    ],
-    rate: Annotated[
-        str,
-        typer.Option(metavar="RATE", help="Bandwidth of a capacity-1 link, such as 20mbit."),
-    ] = DEFAULT_RATE,
-    name: Name = DEFAULT_NAME,
-    as_json: AsJson = False,
-) -> None:
+def up(given: str, *, rate: str = DEFAULT_RATE, fabric: str = DEFAULT_NAME) -> dict[str, Any]:
     """Make a testbed; do nothing if the same one exists.
 
     Example: alltoall testbed up torus:3x3x3 --rate 20mbit
     """
     require_testbed()
-    bed = up(_topology(spec), bytes_per_second(rate), name)
-    _show("up", {"fabric": _described(bed)}, as_json)
+    bed = namespaces.up(_topology(given), bytes_per_second(rate), fabric)
+    return {"action": "up", "fabric": _described(bed)}
 
 
-def status_verb(
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the testbed (default: all).")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def status(*, fabric: str | None = None) -> dict[str, Any]:
     """Show the network, cut cables and bytes sent of every testbed.
 
     Example: alltoall testbed status --json
     """
     require_testbed()
-    wanted = beds() if name is None else [bed_called(name)]
+    wanted = beds() if fabric is None else [bed_called(fabric)]
     fabrics = [{**_described(bed), **_counts(bed)} for bed in wanted]
-    _show("status", {"fabrics": fabrics}, as_json)
+    return {"action": "status", "fabrics": fabrics}
 
 
-def cut_verb(
-    cable: Annotated[
-        str,
-        typer.Argument(
-            metavar="A-B", help="Cable between two nodes, such as 0-1.", show_default=False
-        ),
-    ],
-    name: Name = DEFAULT_NAME,
-    as_json: AsJson = False,
-) -> None:
+def cut(cable: str, *, fabric: str = DEFAULT_NAME) -> dict[str, Any]:
     """Cut a cable, in both directions.
 
     Example: alltoall testbed cut 0-1
     """
     require_testbed()
-    bed = bed_called(name)
-    left = cut(bed, bed.plan.topology.ends_of(cable))
-    _show("cut", {"fabric": _described(left)}, as_json)
+    bed = bed_called(fabric)
+    left = namespaces.cut(bed, bed.plan.topology.ends_of(cable))
+    return {"action": "cut", "fabric": _described(left)}
 
 
-def mend_verb(name: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
+def mend(*, fabric: str = DEFAULT_NAME) -> dict[str, Any]:
     """Mend all cut cables.
 
     Example: alltoall testbed mend
     """
     require_testbed()
-    _show("mend", {"fabric": _described(mend(bed_called(name)))}, as_json)
+    return {"action": "mend", "fabric": _described(namespaces.mend(bed_called(fabric)))}
 
 
-def down_verb(name: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
+def down(*, fabric: str = DEFAULT_NAME) -> dict[str, Any]:
     """Remove a testbed, and end the processes in it.
 
     Example: alltoall testbed down
     """
     require_testbed()
-    _show("down", {"name": name, "removed": down(name)}, as_json)
+    return {"action": "down", "name": fabric, "removed": namespaces.down(fabric)}
 
 
-def exec_verb(
-    command: Annotated[
-        list[str],
-        typer.Argument(metavar="-- COMMAND...", help="Command to run.", show_default=False),
-    ],
-    node: Annotated[
-        str | None,
-        typer.Option(metavar="NODE", help="Node (default: that of this MPI rank)."),
-    ] = None,
-    name: Name = DEFAULT_NAME,
-) -> None:
+def execute(command: list[str], *, node: str | None = None, fabric: str = DEFAULT_NAME) -> None:
     """Run a command on a node, or each MPI rank on its own node.
 
     Example: mpiexec -n 27 alltoall testbed exec -- ./program
     """
     require_testbed()
-    bed = bed_called(name)
+    bed = bed_called(fabric)
     prefix = bed.prefix()
     if node is not None:
         prefix.insert(-1, str(bed.plan.topology.node_of(node)))
@@ -142,12 +96,12 @@ def exec_verb(
     os.execv(prefix[0], [*prefix, *command])
 
 
-def _show(action: str, found: dict[str, Any], as_json: bool) -> None:
-    show({"action": action, **found}, as_json, _lines(found))
+def _tell(found: dict[str, Any], call: VerbCall) -> None:
+    show(found, call.json, _lines(found))
 
 
 def _topology(word: str) -> Topology:
-    """Return the topology that a word means, also that of an answer in a file."""
+    """Return the topology of a SPEC, or of any file that has one."""
     path = Path(word)
     if names_file(word) and path.is_file():
         found = load(path)
@@ -200,3 +154,9 @@ def _line(each: dict[str, Any]) -> str:
             f"{each['retransmits']} sent again"
         )
     return said + (f"; cut: {', '.join(each['cut'])}" if each["cut"] else "")
+
+
+up_verb, status_verb, cut_verb, mend_verb, down_verb = (
+    verb_of(each, _tell, "json") for each in (up, status, cut, mend, down)
+)
+exec_verb = verb_of(execute, lambda *_: None)

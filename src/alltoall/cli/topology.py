@@ -1,24 +1,14 @@
 """`alltoall topology`: describe, convert, draw."""
 
-import inspect
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from alltoall.cli.app import show_choices
-from alltoall.cli.options import (
-    AsJson,
-    Output,
-    Spec,
-    command_of,
-    options_of,
-    parameter,
-    with_parameters,
-)
+from alltoall.cli.options import VerbCall, options_of, with_parameters
+from alltoall.cli.outputs import check_outputs
 from alltoall.cli.show import STANDARD_OUTPUT, Lines, deliver
-from alltoall.cli.telling import check_outputs
 from alltoall.cli.wording import link_in_words
 from alltoall.errors import UsageError
 from alltoall.flows.public import describe
@@ -29,7 +19,7 @@ from alltoall.topologies.formats import topology_text
 from alltoall.topologies.public import topology
 
 MAX_NAMES = 10
-"""Most names of nodes in the lines for people; the JSON has all of them."""
+"""Node names printed; the JSON has all."""
 
 
 ABOUT = """Describe a topology, and convert or draw it; list all families if there is no SPEC.
@@ -37,66 +27,35 @@ ABOUT = """Describe a topology, and convert or draw it; list all families if the
 A family has a help of its own: alltoall topology genkautz --help
 """
 
-CHANGES = list(options_of(topology))
+PRINTED = ("output", "to", "draw", "json")
 
 
-def _verb(
-    context: typer.Context,
-    *,
-    spec: str | None,
-    output: Path | None,
-    to: str | None,
-    draw: Path | None,
-    as_json: bool,
-    **changes: Any,
-) -> None:
-    if spec is None:
+def _verb(context: typer.Context, **given: Any) -> None:
+    call = VerbCall(context, given)
+    changes = {key: value for key, value in given.items() if key not in PRINTED}
+    output, to, draw = call.path("output"), given["to"], call.path("draw")
+    if given["given"] is None:
         if output is not None or draw is not None or to is not None:
             raise UsageError("a list of families has no file of its own; name one SPEC to save it")
         if any(changes.values()):
             raise UsageError("options that change a topology, but no SPEC; name one to change")
-        show_choices(as_json)
+        show_choices(call.json)
         return
     if to is not None and output is None:
         raise UsageError(f"--to {to} without a file to write; name one (--output, - to print)")
-    network = topology(spec, **changes)
     check_outputs(context)
-    if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":
-        raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
+    network = topology(**changes)
     summary = describe(network).summary()
-    made = Provenance.of_now(command=command_of(context), seed=context.params["seed"])
+    made = Provenance.of_now(command=call.command, seed=given["seed"])
     saved = replace(network, provenance=made)
     files = {
         output: lambda: topology_text(saved, output or STANDARD_OUTPUT, to),
         draw: lambda: draw_svg(network),
     }
-    deliver(summary, as_json, _lines(summary, network), files)
+    deliver(summary, call.json, _lines(summary, network), files)
 
 
-topology_verb = with_parameters(
-    _verb,
-    [
-        parameter("context", typer.Context, inspect.Parameter.empty),
-        parameter("spec", Spec, None),
-        parameter("output", Output, None),
-        parameter(
-            "to",
-            Annotated[
-                str | None,
-                typer.Option(metavar="FORMAT", help="Format of that file, if not by its name."),
-            ],
-            None,
-        ),
-        parameter(
-            "draw",
-            Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Draw the topology.")],
-            None,
-        ),
-        parameter("as_json", AsJson, False),
-        *CHANGES,
-    ],
-    ABOUT,
-)
+topology_verb = with_parameters(_verb, [*options_of(topology, *PRINTED, given=None)], ABOUT)
 
 
 def _lines(summary: dict[str, Any], network: Topology) -> Lines:

@@ -18,9 +18,9 @@ ABOUT = "Bandwidth-optimal all-to-all on direct-connect networks, with a proof i
 class Verb:
     """Where a verb is, what it does, and whether its first word is a SPEC.
 
-    A verb that is several in one has `parts`: where each is by the word that follows the verb. One
-    that `takes_command` is given options that it does not know, which may be those of the command.
-    The short help shows `examples`, and the options in `short`.
+    `parts` says where each part of a verb is, by the word after the verb. A verb that
+    `takes_command` keeps unknown options, which may be the command's. The short help shows
+    `examples` and the options in `short`.
     """
 
     where: str
@@ -46,7 +46,7 @@ VERBS: dict[str, Verb] = {
             "alltoall topology torus:4x4 -o torus.graphml --draw torus.svg",
         ),
         (
-            *("output", "to", "draw", "as_json", "directed", "parallel"),
+            *("output", "to", "draw", "json", "directed", "parallel"),
             *("remove_links", "drop_links", "host_bandwidth"),
         ),
         takes_spec=True,
@@ -58,7 +58,7 @@ VERBS: dict[str, Verb] = {
         ("alltoall solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25G",),
         (
             *("method", "demand", "groups", "link_bandwidth", "bytes"),
-            *("gap", "time_limit", "output", "as_json", "host_bandwidth"),
+            *("gap", "time_limit", "output", "json", "host_bandwidth"),
         ),
         takes_spec=True,
     ),
@@ -69,7 +69,7 @@ VERBS: dict[str, Verb] = {
         ("alltoall compare torus:4x4 genkautz:n=16,d=4 --link-bandwidth 100G",),
         (
             *("methods", "over", "demand", "groups", "link_bandwidth"),
-            *("gap", "time_limit", "threads", "output", "as_json"),
+            *("gap", "time_limit", "threads", "output", "json"),
         ),
     ),
     "design": Verb(
@@ -85,7 +85,7 @@ VERBS: dict[str, Verb] = {
         ("alltoall route genkautz:n=32,d=4 --method single --output routes.json",),
         (
             *("method", "demand", "groups", "link_bandwidth", "max_routes", "max_layers"),
-            *("from_", "time_limit", "output", "as_json"),
+            *("from_", "time_limit", "output", "json"),
         ),
         takes_spec=True,
     ),
@@ -96,7 +96,7 @@ VERBS: dict[str, Verb] = {
         ("alltoall schedule torus:3x3 --host-bandwidth 2 --output torus.json",),
         (
             *("method", "demand", "groups", "link_bandwidth", "steps", "chunks"),
-            *("from_", "time_limit", "output", "as_json"),
+            *("from_", "time_limit", "output", "json"),
         ),
         takes_spec=True,
     ),
@@ -174,7 +174,7 @@ VERBS: dict[str, Verb] = {
 
 OVERVIEW_WORDS = ("-h", "--help", "--help-all")
 COMPLETION_WORDS = ("--install-completion", "--show-completion")
-"""What may stand in the place of a verb, besides --version."""
+"""Words allowed in place of a verb, besides --version."""
 
 
 def overview() -> str:
@@ -213,7 +213,7 @@ def require_words(words: Sequence[str]) -> None:
 
 
 def require_family(spec: str) -> None:
-    """Raise if a SPEC names a family that there is not; what looks like a file may be one."""
+    """Raise if a SPEC names an unknown family and does not look like a file."""
     family = spec.strip().partition(":")[0]
     if family not in FAMILIES and not names_file(spec):
         raise UsageError(unknown_family(family))

@@ -1,7 +1,7 @@
-"""What the verbs found, in words for people; the JSON has the names of the fields.
+"""Results in words for people; the JSON has the names of the fields.
 
-`lines_of_answer` is for flows, routes and schedules: a line may say several numbers. `lines_of` is
-for what checks found: a line per number.
+`lines_of_answer` is for flows, routes and schedules, `lines_of` for results of checks: a line per
+number.
 """
 
 import re
@@ -40,7 +40,7 @@ WORDING = {
     "bytes": ("size", "{:,} bytes"),
     "seconds": ("took", "{:.2f} s"),
 }
-"""The label of a field, and how its value is written; others are labelled by their name."""
+"""Label and format of each field; the others are labelled by name."""
 
 ENDED = {
     "within_gap": " (within the gap asked for)",
@@ -83,7 +83,7 @@ def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str | list[str]]:
 
 
 def headline(summary: Mapping[str, Any]) -> list[str]:
-    """Say what is reached, how near it is to the proven limit, and what shortest paths reach."""
+    """Compare an answer with the proven limit and with shortest paths."""
     return [*filter(None, (_reached(summary), _against_shortest_paths(summary)))]
 
 
@@ -177,7 +177,7 @@ def _chunks(summary: Mapping[str, Any]) -> str | None:
 
 
 def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
-    """Say what this number of chunks costs, and what fewer would at least."""
+    """Return the loss of this number of chunks, and the least loss of fewer."""
     chunks, loss = summary["chunks_per_shard"], beyond_rounding(summary["loss"])
     text = f"{chunks} per shard"
     if loss >= SAME:
@@ -191,7 +191,7 @@ def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
 
 
 def _tradeoff(summary: Mapping[str, Any]) -> list[str] | None:
-    """Say what else there was to choose from: a row each, the chosen one marked."""
+    """Return a row for each alternative, the chosen one marked."""
     rows = summary.get("tradeoff")
     if not rows:
         return None
@@ -206,7 +206,7 @@ def _tradeoff(summary: Mapping[str, Any]) -> list[str] | None:
 
 
 def _jobs(summary: Mapping[str, Any]) -> list[str] | None:
-    """Say what each job has, and what is proven of its level."""
+    """Return the table of jobs: level, rate, time and weight."""
     if "levels" not in summary:
         return None
     table: list[tuple[str, ...]] = [("level", "rate", "time", "weight", "job")]
@@ -281,4 +281,4 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | list[str] | None]] = {
     "took": _took,
     "notes": lambda summary: summary["notes"] or None,
 }
-"""The label of each line about an answer, in order, and what it says, if anything."""
+"""Functions that write the lines about an answer, by label, in order."""

@@ -1,14 +1,9 @@
 """`alltoall workload`: programs that an all-to-all decides, and that check their own answer."""
 
-import inspect
-from collections.abc import Callable
-from typing import Any
-
-from alltoall.cli.options import AsJson, options_of, parameter, with_parameters
-from alltoall.cli.progress import progress
+from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
 from alltoall.workloads.public import fft3d, moe
-from alltoall.workloads.reports import FftReport, MoeReport, MoeRow
+from alltoall.workloads.reports import FftReport, FftRow, MoeReport, MoeRow, PencilRow
 
 NOT_EMULATED = "ranks share this machine, and no link is emulated: this times software"
 """Caveat printed above timing tables."""
@@ -17,6 +12,7 @@ CHECKED = {"fftn": "equal to numpy's fftn", "sums": "random sums over all points
 """How a transform was checked, in words."""
 
 FFT_HEADER = ("way", "2D FFT + pack", "all-to-all", "unpack + 1D FFT", "total", "error")
+PENCIL_HEADER = ("way", "compute", "pack", "all-to-all", "total", "error")
 MOE_HEADER = ("way", "dispatch", "experts", "combine", "total", "predicted", "solved in")
 """The columns of the tables."""
 
@@ -28,44 +24,47 @@ def workload_verb() -> None:
     """
 
 
-def _verb_of(function: Callable[..., Any], table: Callable[[Any], list[str]]) -> Any:
-    """Return the verb of a workload."""
+def _tell_fft(found: FftReport, call: VerbCall) -> None:
+    show({"workload": "fft3d", **found.to_json()}, call.json, {"": fft_table(found)})
 
-    def verb(as_json: bool, **given: Any) -> None:
-        with progress() as report:
-            found = function(**given, progress=report)
-        summary = {"workload": function.__name__, **found.to_json()}
-        show(summary, as_json, {"": table(found)})
 
-    parameters = [*options_of(function), parameter("as_json", AsJson, False)]
-    return with_parameters(verb, parameters, inspect.getdoc(function) or "")
+def _tell_moe(found: MoeReport, call: VerbCall) -> None:
+    show({"workload": "moe", **found.to_json()}, call.json, {"": moe_table(found)})
 
 
 def fft_table(report: FftReport) -> list[str]:
     """Return the lines of the table for people."""
-    grid, slabs = "x".join(map(str, report.grid)), "even" if report.even else "uneven"
+    grid, cuts = "x".join(map(str, report.grid)), "slabs"
+    if report.pencils:
+        cuts = f"pencils in {report.pencils[0]} rows and {report.pencils[1]} columns"
+    header = PENCIL_HEADER if report.pencils else FFT_HEADER
     rows = [
-        (
-            row.way,
-            *map(_in_ms, (row.fft2d_pack, row.alltoall, row.unpack_fft1d, row.seconds)),
-            f"{row.error:.0e}",
-        )
+        (row.way, *map(_in_ms, (*_bands(row), row.seconds)), f"{row.error:.0e}")
         for row in report.rows
     ]
     lines = [
-        f"# {grid} on {report.ranks} ranks, {slabs} slabs, {report.runtime}; "
+        f"# {grid} on {report.ranks} ranks, {'even' if report.even else 'uneven'} {cuts}, "
+        f"{report.runtime}; "
         f"{CHECKED[report.checked]}",
         f"# {report.links or NOT_EMULATED}",
         "# medians of the slowest rank of each step",
-        *columns([FFT_HEADER, *rows], words=[0]),
+        *columns([header, *rows], words=[0]),
     ]
     if report.speedup is None:
         return lines
+    own = report.rows[0].way
+    other = next(row.way for row in report.rows if not row.way.startswith(own))
     return [
         *lines,
-        f"# {report.rows[1].way}: {report.speedup:.2f} times as fast as {report.rows[0].way} in "
+        f"# {other}: {report.speedup:.2f} times as fast as {own} in "
         f"all, its all-to-all {report.alltoall_speedup:.2f} times",
     ]
+
+
+def _bands(row: FftRow | PencilRow) -> tuple[float, ...]:
+    if isinstance(row, PencilRow):
+        return row.compute, row.pack, row.alltoall
+    return row.fft2d_pack, row.alltoall, row.unpack_fft1d
 
 
 def moe_table(report: MoeReport) -> list[str]:
@@ -102,4 +101,5 @@ def _in_ms(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms"
 
 
-fft3d_verb, moe_verb = _verb_of(fft3d, fft_table), _verb_of(moe, moe_table)
+fft3d_verb = verb_of(fft3d, _tell_fft, "json")
+moe_verb = verb_of(moe, _tell_moe, "json")

@@ -1,15 +1,16 @@
 """`alltoall wrap`: an unmodified MPI program on our schedules."""
 
+import inspect
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
+from alltoall.cli.options import options_of, with_parameters
 from alltoall.errors import UsageError
 from alltoall.runtime.public import wrap
 from alltoall.runtime.wrap import file_and_size
@@ -17,71 +18,9 @@ from alltoall.runtime.wrap import file_and_size
 SEPARATOR = "--"
 
 
-def wrap_verb(
-    context: typer.Context,
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE... -- COMMAND...",
-            help="Schedules or messages (FILE@64K: for shards of 64 KiB and above), then the "
-            "command that starts the program.",
-            show_default=False,
-        ),
-    ],
-    min_bytes: Annotated[
-        str,
-        typer.Option(
-            metavar="SIZE",
-            help="Leave smaller shards to the MPI library.",
-        ),
-    ] = "0",
-    rank_map: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Lines `node rank` (default: ranks in the order of nodes).",
-        ),
-    ] = None,
-    mpicc: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MPICC",
-            help="The program's MPI compiler (default: beside the launcher).",
-        ),
-    ] = None,
-    report: Annotated[
-        bool,
-        typer.Option(
-            "--report",
-            help="Always print how many all-to-alls used a schedule.",
-        ),
-    ] = False,
-    quiet: Annotated[
-        bool,
-        typer.Option("--quiet", help="Never print it."),
-    ] = False,
-    export: Annotated[
-        bool,
-        typer.Option("--export", help="Print the variables for a job script; run nothing."),
-    ] = False,
-) -> None:
-    """Run an unmodified MPI program with your schedules.
-
-    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall use the schedule whose number of ranks fits the
-    communicator; anything else falls through to the MPI library, and one line at the end says how
-    often and why. The first call builds a small C library with the program's mpicc. The exit code
-    is that of the command.
-    """
-    files, command = _parted(words, context.obj, export)
-    variables = wrap(
-        files,
-        min_bytes=min_bytes,
-        rank_map=rank_map,
-        mpicc=mpicc,
-        launcher=command[0] if command else None,
-        report=report,
-        quiet=quiet,
-    )
+def _verb(context: typer.Context, files: list[str], export: bool, **given: Any) -> None:
+    files, command = _parted(files, context.obj, export)
+    variables = wrap(files, **given, launcher=command[0] if command else None, progress=_say)
     if export:
         typer.echo("\n".join(f"export {key}={shlex.quote(v)}" for key, v in variables.items()))
         return
@@ -89,6 +28,10 @@ def wrap_verb(
         raise UsageError(f"no command {command[0]!r}; expected a launcher, such as mpiexec")
     sys.stdout.flush()
     os.execvpe(command[0], command, {**os.environ, **variables})
+
+
+def _say(line: str) -> None:
+    typer.echo(f"alltoall: {line}", err=True)
 
 
 def _parted(words: list[str], line: Sequence[str], export: bool) -> tuple[list[str], list[str]]:
@@ -109,7 +52,7 @@ def _parted(words: list[str], line: Sequence[str], export: bool) -> tuple[list[s
 
 
 def _require_separator(words: Sequence[str], line: Sequence[str]) -> None:
-    """Raise if a command follows files without `--`; it begins with the first that is no file."""
+    """Raise if a command follows files without `--`; the first word that is no file starts it."""
     first = next((word for word in words[1:] if not _is_schedule(word)), None)
     if first is not None and not first.startswith("-"):
         at = line.index(first)
@@ -120,3 +63,6 @@ def _require_separator(words: Sequence[str], line: Sequence[str]) -> None:
 def _is_schedule(word: str) -> bool:
     """Return whether a word names a file that is no program."""
     return shutil.which(word) is None and file_and_size(word)[0].exists()
+
+
+wrap_verb = with_parameters(_verb, [*options_of(wrap, "export")], inspect.getdoc(wrap) or "")

@@ -1,1 +1,1 @@
-"""Comparing answers: what a failure costs them."""
+"""Comparisons of networks, methods and failures."""

@@ -1,4 +1,4 @@
-"""Bars and lines as SVG, and a page around them that needs nothing else."""
+"""Bar and line charts as SVG, and a self-contained page around them."""
 
 import math
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ class Curve:
 
 
 def bars(unit: str, rows: Sequence[Bar]) -> str:
-    """Return bars below each other; a mark stands at the proven maximum of each."""
+    """Return a bar chart with a mark at the proven maximum of each bar."""
     most = max((max(each.value, each.limit or 0.0) for each in rows), default=1.0) or 1.0
     scale = (WIDTH - 130.0) / most
     parts = []
@@ -93,7 +93,7 @@ def _whisker(low: float, high: float, y: float) -> str:
 
 
 def lines(across: str, unit: str, found: Sequence[Curve]) -> str:
-    """Return lines over one number, with bars for their ranges; numbers that double are even."""
+    """Return a line chart over one number, with ranges; numbers that double get a log axis."""
     height, left, right, top, bottom = PLOT
     xs = sorted({x for each in found for x in each.x})
     most = max((high for each in found for _, high in each.spread), default=1.0) or 1.0
@@ -144,7 +144,7 @@ def ticks(most: float) -> list[float]:
 
 
 def page(title: str, body: str) -> str:
-    """Return a page; nothing in it is fetched, and nothing runs."""
+    """Return a page without scripts or external files."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

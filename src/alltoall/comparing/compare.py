@@ -1,9 +1,9 @@
 """`alltoall.compare`: networks, methods, saved answers and measured runs in one table.
 
-A network under a method is a point; points are independent, so they run in processes or on a Dask
-cluster, and whatever ends one of them is the reason in its row. The proven maximum of a network is
-the best bound that any of its points proves; a point of its own makes sure that there is a sharp
-one. Saved answers are verified, and nothing that a file claims is trusted.
+A point is a network under a method. Points are independent, so they run in processes or on a Dask
+cluster, and an error becomes the reason in the point's row. The proven maximum of a network is the
+best bound of all its points; one extra point proves a sharp bound. Saved answers are verified,
+never trusted.
 """
 
 import re
@@ -38,17 +38,19 @@ from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.text import read_text, write_text
 from alltoall.ir.problem import Problem
+from alltoall.ir.quantities import parse_size
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import ProgressMessage, kind_in_words
 from alltoall.loading import load
 from alltoall.lp.settings import never, silent
 from alltoall.reports.runs import Run, is_run, run_of
-from alltoall.settings import SolveSettings, cores, now
+from alltoall.settings import SolveSettings, now, search_settings
 from alltoall.topologies.families import FAMILIES, names_file, unknown_family
-from alltoall.topologies.given import Answer, Given, GivenDemand, GivenGroups, problem_of
+from alltoall.topologies.given import Answer, Given, GivenDemand, problem_of
+from alltoall.topologies.groups import GivenGroups
 
 COMPARE_GAP = 1e-3
-"""The certified gap of all that is computed: no decision depends on less."""
+"""Default certified gap."""
 
 APART_VARIABLES = 4_000
 """Flow variables, of all points together, from which on processes pay for their start."""
@@ -63,10 +65,10 @@ MOST_VALUES = 10_000
 """Values of one key, and points of one comparison, at most."""
 
 KEY = re.compile(r"\{([A-Za-z_]\w*)\}")
-"""What stands for a value of `over` in a SPEC or a method."""
+"""Placeholder of a value of `over` in a SPEC or method."""
 
-Over: TypeAlias = Mapping[str, Any] | None
-"""Values by key: a list, a range, or a text such as `"16,32"` or `"1..5"`."""
+Over: TypeAlias = Mapping[str, Any] | Sequence[str] | None
+"""Values by key: a list, a range, or a text such as `"16,32"` or `"1..5"`; or texts `"n=16,32"`."""
 
 
 def compare(
@@ -77,40 +79,22 @@ def compare(
     demand: GivenDemand = None,
     groups: GivenGroups = None,
     link_bandwidth: Rate | None = None,
-    bytes: int | None = None,
+    bytes: str | int | None = None,
     gap: float = COMPARE_GAP,
-    time_limit: float | None = None,
+    time_limit: str | float | None = None,
     threads: int | None = None,
     cluster: str | None = None,
     output: str | PathLike[str] | None = None,
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
 ) -> Comparison:
-    """Return networks, methods, saved answers and measured runs side by side, best first.
+    """Compare networks, methods, saved answers and measured runs, best first.
 
-    One network is compared by shortest paths, ECMP, one route per pair and ours; several are each
-    compared by ours and shortest paths. A point that fails is a row with its reason. Ctrl-C ends
-    the comparison with the rows that are done.
-
-    Args:
-        given: one or several of: a SPEC, a file, a networkx graph, a `Topology`, a `Problem`, an
-            answer, a file of one, or what `alltoall run --json` printed. A SPEC may have `{key}` in
-            it, for each value of `over`.
-        methods: methods of `solve`, `route` and `schedule`, and these three words.
-        over: values by key, such as `{"n": [16, 32], "seed": "1..5"}`; rows that differ by their
-            seed only share a line of the table, with median and range.
-        demand: as for `solve`; uniform if left out.
-        groups: all-to-all only within groups of terminals; in the place of a demand.
-        link_bandwidth: what a link of capacity 1 carries, if the networks do not say.
-        bytes: the size of a shard: adds seconds, and chooses the size of a measured run.
-        gap: the certified gap of what is computed.
-        time_limit: seconds for each point.
-        threads: processes at most; as many as there are cores if left out.
-        cluster: the address of a Dask scheduler, which you trust, for the points.
-        output: a file of the comparison. Rows of a JSON file are saved as they come, and a second
-            call goes on from them.
-        progress: called with a line now and then.
-        stop: asked now and then; once it says so, the rows that are done are returned.
+    One network is compared by shortest paths, ECMP, one route per pair and ours; several are
+    compared by ours and shortest paths. Each row has its share of the proven maximum. A point that
+    fails is a row with its reason. Rows that differ only by `seed` share a line of the table, with
+    median and range. Ctrl-C ends with the finished rows; a second call with the same JSON file as
+    output continues from them.
 
     >>> import alltoall
     >>> found = alltoall.compare("torus:3x3", ["sssp", "extp"])
@@ -118,26 +102,22 @@ def compare(
     [('extp', 3.0, 1.0), ('sssp', 4.0, 0.75)]
 
     """
-    settings = SolveSettings(
-        gap=gap,
-        time_limit=time_limit,
-        workers=cores() if threads is None else threads,
-        cluster=cluster,
-        report=progress,
-        stopped=stop,
-    )
+    words = {"cluster": cluster}
+    settings = search_settings(words, gap, time_limit, threads, progress, stop)
+    size = None if bytes is None else parse_size(bytes)
     where = None if output is None else Path(output)
     if where is not None:
         writer_of(where)
     points, runs = _points(given, methods, values_of(over), demand, groups)
-    asked = _Comparing(points, runs, link_bandwidth, bytes, settings, where)
+    asked = _Comparing(points, runs, link_bandwidth, size, settings, where)
     return asked.run()
 
 
 def values_of(over: Over) -> dict[str, tuple[Any, ...]]:
     """Return the values of each key, whole numbers where they are some."""
     found: dict[str, tuple[Any, ...]] = {}
-    for key, values in (over or {}).items():
+    given = over if isinstance(over, Mapping) else dict(map(_key_and_values, over or ()))
+    for key, values in given.items():
         if not KEY.fullmatch(f"{{{key}}}") or key in COLUMNS.values():
             raise UsageError(f"over {key!r}; expected another name, such as n or seed")
         texts = values.split(",") if isinstance(values, str) else values
@@ -148,6 +128,13 @@ def values_of(over: Over) -> dict[str, tuple[Any, ...]]:
             count = len(found[key])
             raise UsageError(f"over {key}: {count:,} values; expected 1 to {MOST_VALUES:,}")
     return found
+
+
+def _key_and_values(text: str) -> tuple[str, str]:
+    key, equals, values = text.partition("=")
+    if not equals:
+        raise UsageError(f"--over {text}; expected KEY=VALUES, such as n=16,32 or seed=1..5")
+    return key.strip(), values
 
 
 def _each_value(key: str, value: Any) -> Sequence[Any]:
@@ -210,7 +197,7 @@ def _points(
 
 
 def _several(given: Any) -> list[Any]:
-    """Return what is given as a list; a graph, which can be iterated over too, is one."""
+    """Return the subjects as a list; a graph is one subject, though it can be iterated over."""
     if isinstance(given, str | PathLike) or hasattr(given, "nodes") or isinstance(given, Answer):
         return [given]
     if isinstance(given, Sequence | Iterator | set):
@@ -219,7 +206,7 @@ def _several(given: Any) -> list[Any]:
 
 
 def _names(subjects: Sequence[Any]) -> list[str]:
-    """Return what each is called: files without folders, unless two are alike then."""
+    """Return the name of each subject: file names without folders, unless two would be equal."""
     full = [_name(each) for each in subjects]
     brief = [
         Path(name).name if isinstance(each, str | PathLike) and Path(name).is_file() else name
@@ -239,7 +226,7 @@ def _name(subject: Any) -> str:
 
 
 def _opened(each: Any, over: Mapping[str, Any]) -> Any:
-    """Return an answer, a run with the name of its topology, or what a network is built from."""
+    """Return an answer, a run with its topology's name, or the SPEC of a network."""
     if not isinstance(each, str | PathLike):
         return each
     text = str(each)
@@ -264,7 +251,7 @@ def _opened(each: Any, over: Mapping[str, Any]) -> Any:
 
 
 def _run(path: Path) -> tuple[str | None, Run] | None:
-    """Return a measured run and its topology, if a file has one; a pipe cannot be looked into."""
+    """Return the measured run in a file, with its topology, or None; pipes are not read."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -282,7 +269,7 @@ def _run(path: Path) -> tuple[str | None, Run] | None:
 def _filled(
     template: str, over: Mapping[str, Sequence[Any]], known: Mapping[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of each key that a text has, all combinations; those known are kept."""
+    """Yield all combinations of values for the keys in a text, beside the known values."""
     known = known or {}
     keys = [key for key in over if f"{{{key}}}" in template and key not in known]
     for values in product(*(over[key] for key in keys)):
@@ -308,7 +295,7 @@ def _of_network(
     demand: GivenDemand,
     groups: GivenGroups,
 ) -> Iterator[Point]:
-    """Yield the points of one network: a problem, or the reason why it is none."""
+    """Yield the points of one network, or why it is no problem."""
     network, reason, problem = fill(name, values), None, None
     try:
         posed = fill(given, values) if isinstance(given, str) else given
@@ -354,7 +341,7 @@ class _Comparing:
                 )
 
     def run(self) -> Comparison:
-        """Measure what is not measured yet, and return all rows."""
+        """Measure the remaining points and return all rows."""
         require_cluster(self.settings)
         self._go_on()
         try:
@@ -369,7 +356,7 @@ class _Comparing:
         return found
 
     def _go_on(self) -> None:
-        """Take over the finished points of a file, which is refused if it has any others."""
+        """Read the finished points of a file; refuse a file of another comparison."""
         path = self.output
         if path is None or path.suffix.lower() != ".json" or not path.is_file():
             return
@@ -408,7 +395,7 @@ class _Comparing:
                 self.done[index] = Measured(reason=str(error))
 
     def _measured(self, points: Sequence[Point]) -> Iterator[tuple[int, Measured]]:
-        """Yield the place of each point and what it measures, in this process or apart."""
+        """Yield the index and measurement of each point, from this process or others."""
         problems = [each.problem for each in points if each.problem is not None]
         size = sum(len(each.sources) * each.topology.links for each in problems)
         apart = replace(self.settings, time_limit=None)
@@ -443,7 +430,7 @@ class _Comparing:
             write_text(self.output, found.text(self.output))
 
     def _compared(self) -> Comparison:
-        """Return the rows of all that is done."""
+        """Return the rows of all finished points."""
         best: dict[str, float] = {}
         for index, found in self.done.items():
             problem = self.points[index].problem
@@ -488,9 +475,9 @@ class _Comparing:
     def _measured_rows(
         self, name: str, topology: str | None, run: Run, rows: Sequence[Row]
     ) -> Iterator[Row]:
-        """Yield what was measured at the size asked for, or at the largest.
+        """Yield the rows measured at the requested size, or at the largest.
 
-        The maximum is that of a compared network of the same name; what the file says is not
+        The maximum is that of a compared network of the same name; the file's own claim is not
         trusted.
         """
         size = max(run.bytes) if self.shard_bytes is None else self.shard_bytes
@@ -516,7 +503,7 @@ class _Comparing:
 
 
 MEASURED = {"throughput": "measured", "the library's own": "measured, the library's own"}
-"""The curves of a run, and what their rows are called."""
+"""Names of the rows of a run, by curve."""
 
 
 def _no_answer(row: Row) -> bool:
@@ -524,7 +511,7 @@ def _no_answer(row: Row) -> bool:
 
 
 def _measured(value: Any) -> Measured | None:
-    """Return a finished point of a file; None for one that failed, or that is damaged."""
+    """Return a finished point of a file, or None if it failed or is damaged."""
     if not isinstance(value, dict) or value.get("reason") is not None:
         return None
     time, bound, seconds = (value.get(key) for key in ("time", "bound", "seconds"))

@@ -47,13 +47,13 @@ class Row:
         time: the verified all-to-all time, in shards over a link of capacity 1.
         bound: the best lower bound on it that any row of this problem proves.
         gap: `time / bound - 1`.
-        throughput: GB/s per node, if it is known what capacity 1 is.
+        throughput: GB/s per node, if links have a rate.
         share: the throughput as a share of the proven maximum.
         seconds: how long it took to compute.
         transfer: seconds for shards of the size that was asked for.
         reason: why there is no time, or why it might be better.
         given: `network` before values were filled in.
-        shards: the shards that a node sends on average.
+        shards: shards per node, on average.
 
     """
 
@@ -75,7 +75,7 @@ class Row:
 
     @property
     def worth(self) -> float | None:
-        """Shards per node and time: what a node sends, in links of capacity 1."""
+        """Throughput per node in units of a capacity-1 link."""
         if self.time is None or self.shards is None:
             return None
         return self.shards / self.time
@@ -134,8 +134,7 @@ class Entry:
 class Comparison:
     """Networks, methods, saved answers and measured runs, best first.
 
-    `missing` counts the points that a stop left out. Everything is also a file: `save` writes CSV,
-    JSON, SVG or HTML.
+    `missing` counts the points left out when stopped. `save` writes CSV, JSON, SVG or HTML.
     """
 
     rows: tuple[Row, ...]
@@ -156,7 +155,7 @@ class Comparison:
         return "GB/s per node" if self.physical else "links' worth per node"
 
     def value(self, row: Row) -> float | None:
-        """Return what rows are ranked by: GB/s per node, or links' worth of it."""
+        """Return the value that rows are ranked by: GB/s per node, or links' worth."""
         return row.throughput if self.physical else row.worth
 
     def entries(self) -> list[Entry]:
@@ -209,7 +208,7 @@ class Comparison:
         write_text(where, self.svg())
 
     def text(self, path: Path) -> str:
-        """Return what the file of this name has."""
+        """Return the content for a file name."""
         return writer_of(path)(self)
 
     def csv(self) -> str:
@@ -230,7 +229,7 @@ class Comparison:
         return chart.bars(unit, [self._bar(each) for each in entries])
 
     def html(self) -> str:
-        """Return one page with the answer, the table and the chart; it needs nothing else."""
+        """Return a self-contained page with the answer, the table and the chart."""
         return chart.page("All-to-all, compared", self._body())
 
     def answer(self) -> str:
@@ -252,7 +251,7 @@ class Comparison:
         return f"{said}; {_more(best.value / beside.value - 1)} than {names[1]}"
 
     def name(self, entry: Entry) -> str:
-        """Return what tells an entry from the others: its method, its network, or both."""
+        """Return a distinguishing name: the method, the network, or both."""
         rows = [each for each in self.rows if not _failed(each)]
         if len({row.given for row in rows}) == 1 and len(rows) > 1:
             return entry.method
@@ -261,7 +260,7 @@ class Comparison:
         return entry.network if one_method or saved else f"{entry.network}, {entry.method}"
 
     def table(self) -> list[list[str]]:
-        """Return the cells of the table, its header first; columns without a value are left out."""
+        """Return the rows of the table, header first, without empty columns."""
         header = ["network", "method", "seeds", "GB/s per node", "time", "of maximum", "took", ""]
         cells = [list(self._cells(each)) for each in self.entries()]
         used = [any(column) for column in zip(*cells, strict=True)] or [True] * len(header)
@@ -288,7 +287,7 @@ class Comparison:
         return sorted(self.rows, key=lambda row: (self._place(row), _rank(self.value(row))))
 
     def _place(self, row: Row) -> tuple[bool, tuple[Any, ...]]:
-        """Return what rows are grouped by before they are ranked: what varies but for the seed."""
+        """Return the group of a row: its varied values except the seed."""
         varied = ((key, value) for key, value in row.over.items() if key != SEED)
         return _failed(row), tuple((key, *_sortable(value)) for key, value in varied)
 
@@ -311,13 +310,13 @@ class Comparison:
         yield entry.reasons() or None
 
     def _beside(self, best: Entry, others: Sequence[Entry]) -> Entry | None:
-        """Return what the best is held against: another network, or else shortest paths."""
+        """Return the entry to compare the best with: another network, or shortest paths."""
         elsewhere = (each for each in others if each.rows[0].given != best.rows[0].given)
         baseline = (each for each in others if each.rows[0].method == BASELINE)
         return next(chain(elsewhere, baseline, others), None)
 
     def _told(self, entry: Entry) -> str:
-        """Say what an entry reaches: without units, its time where all nodes send as much."""
+        """Return the result of an entry in words: GB/s, or its time if all nodes send equally."""
         unit, end = "GB/s per node", "maximum"
         said = f"reaches {short(entry.value or 0.0)} {unit}"
         if not self.physical:
@@ -396,11 +395,11 @@ WRITERS: dict[str, Callable[[Comparison], str]] = {
     ".svg": Comparison.svg,
     ".html": Comparison.html,
 }
-"""What each kind of file has."""
+"""Writers by file suffix."""
 
 
 def writer_of(path: Path) -> Callable[[Comparison], str]:
-    """Return what writes a file of this name."""
+    """Return the writer for a file name."""
     found = WRITERS.get(path.suffix.lower())
     if found is None:
         raise UsageError(f"{path}: expected a file name that ends in {', '.join(WRITERS)}")
@@ -424,7 +423,7 @@ def spanned(values: Iterable[Any]) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of the maximum; 100 % only where nothing is missing."""
+    """Return a share of the maximum in percent; 100 % only if proven."""
     return "100 %" if share >= 1 - PROVEN else f"{min(100 * share, 99.9):.1f} %"
 
 
@@ -464,7 +463,7 @@ def _group(row: Row) -> tuple[Any, ...]:
 
 
 def _rank(value: float | None) -> float:
-    """Return what values are sorted by, best first; rounding decides nothing."""
+    """Return a sort key, best first, that ignores rounding noise."""
     return float("inf") if value is None else -float(f"{value:.8g}")
 
 

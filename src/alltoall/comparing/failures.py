@@ -1,8 +1,7 @@
-"""`alltoall.failures`: what every failure costs routes or a schedule, before it happens.
+"""`alltoall.failures`: the cost of every failure for routes or a schedule.
 
-For each failure the healthy answer is renewed on the rest of the network, as `route --from` and
-`schedule --from` do afterwards, and checked. Failures are independent, so that whatever ends the
-search, those that were done are kept.
+Each failure is solved as `route --from` and `schedule --from` would, and checked. Failures are
+independent, so a stopped search keeps the finished ones.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,11 +28,11 @@ from alltoall.routes.layers.assign import layers_after
 from alltoall.routes.renew import count_moved, renew_routes
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.renew import routes_of
-from alltoall.settings import ScheduleSettings, SolveSettings
+from alltoall.settings import ScheduleSettings, SolveSettings, search_settings
 from alltoall.topologies.failures import Failure, failures_of
 
 INDEX = "index.json"
-"""The file that lists the others of a folder."""
+"""Index file of the folder."""
 
 FAILURES_GAP = 0.01
 """The gap at which rerouting ends by default: near the bound, and few routes move."""
@@ -43,11 +42,11 @@ Answer = Routes | Schedule
 
 @dataclass(frozen=True)
 class FailureRow:
-    """What one failure costs.
+    """The cost of one failure.
 
-    `lost` is the share of the remaining traffic that does not arrive without rerouting, `time` and
-    `bound` are those after it, `slower` is the time over the healthy one, less 1, and `moved` the
-    routes or chunks that take another path. Where there is no answer, a `reason` says why.
+    `lost` is the share of the remaining traffic lost without rerouting; `time` and `bound` hold
+    after rerouting; `slower` is the relative increase over the healthy time; `moved` counts routes
+    or chunks with a new path. `reason` says why there is no answer.
     """
 
     failure: str
@@ -65,7 +64,7 @@ class FailureRow:
 class FailureReport:
     """The failures of routes or a schedule, worst first, next to the healthy answer.
 
-    `not_solved` counts those that came after the time limit.
+    `not_solved` counts failures left out by the time limit.
     """
 
     topology: str
@@ -89,24 +88,15 @@ def failures(
     only: str | Sequence[str] | None = None,
     output: str | PathLike[str] | None = None,
     gap: float = FAILURES_GAP,
-    time_limit: float | None = None,
+    time_limit: str | float | None = None,
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
 ) -> FailureReport:
-    """Return what each failure costs routes or a schedule, worst first.
+    """Show what each failure costs, worst first, and prepare for it.
 
-    Args:
-        file: routes or a schedule, or the path of one.
-        links: so many links (cables, where links come in pairs) fail together; 1 if neither this
-            nor `nodes` is given.
-        nodes: so many nodes fail together.
-        only: these failures in place of all: `"a-b"` is a link, `"a"` a node, `"a-b+c"` both at
-            once, by names or numbers; several as a list or with commas between them.
-        output: a folder for the routes or the schedule after each failure, and `index.json`.
-        gap: rerouting ends so near the proven bound.
-        time_limit: seconds after which the failures found so far are returned.
-        progress: called with a line now and then.
-        stop: asked now and then; once it says so, the time limit is over.
+    For every link or node: the share of the traffic that is lost without rerouting, the time after
+    rerouting, and the proven bound. The saved answers can be verified, lowered and run. Failures
+    are named by nodes: `a-b` is a link, `a` a node, `a-b+c` both at once.
 
     >>> import alltoall
     >>> found = alltoall.failures(alltoall.route("ring:4"), only="0-1")
@@ -115,7 +105,7 @@ def failures(
 
     """
     healthy = file if isinstance(file, Answer) else _read(Path(file))
-    settings = SolveSettings(gap=gap, time_limit=time_limit, report=progress, stopped=stop).begin()
+    settings = search_settings({}, gap, time_limit, None, progress, stop).begin()
     if only is not None and (links is not None or nodes is not None):
         raise UsageError("--only with --links or --nodes; leave one of them out")
     named = only.split(",") if isinstance(only, str) else tuple(only or ())
@@ -163,7 +153,7 @@ def _rows(
     folder: "_Folder | None",
     settings: SolveSettings,
 ) -> Iterator[FailureRow]:
-    """Yield a row for each failure, until time is up; leave its answer in the folder."""
+    """Yield a row for each failure until the time limit; save each answer in the folder."""
     routes = routes_of(healthy) if isinstance(healthy, Schedule) else healthy
     for done, failure in enumerate(each):
         settings.report(ProgressMessage.of_count(f"failures: {done} of {count}", done, count))
@@ -212,7 +202,7 @@ def _reroute(left: Problem, healthy: Answer, settings: SolveSettings) -> tuple[A
 
 
 class _Folder:
-    """A folder with a file for each failure, named after what fails."""
+    """A folder with a file for each failure, named after the failed links and nodes."""
 
     def __init__(self, path: Path, suffix: str) -> None:
         self.path, self._stems = path, FileStems()

@@ -56,14 +56,14 @@ class Point:
         return self.subject.problem if isinstance(self.subject, Answer) else self.subject
 
     def key(self, gap: float) -> str | None:
-        """Return what tells the point from all others by content; None if it is not computed."""
+        """Return a content key of the point, or None if it is not computed."""
         if not isinstance(self.subject, Problem):
             return None
         return f"{digest(self.subject)} {self.method} {gap:g}"
 
 
 def digest(problem: Problem) -> str:
-    """Return a hash of a problem, whatever its nodes are called."""
+    """Return a hash of a problem that ignores node names."""
     topology, matrix = problem.topology, problem.demand.matrix
     arrays = [topology.tail, topology.head, topology.capacity, topology.terminals]
     found = hashlib.sha256(repr((topology.nodes, matrix is None)).encode())
@@ -74,9 +74,9 @@ def digest(problem: Problem) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """The time of a point and the bound that it proves, or the reason why there is none.
+    """The time and proven bound of a point, or the reason for their absence.
 
-    With a time the reason is why it might be better.
+    A reason beside a time says why the time might be improvable.
     """
 
     time: float | None = None
@@ -113,7 +113,7 @@ def _took(settings: SolveSettings) -> dict[str, float]:
 
 
 def _verified(task: PointTask, settings: SolveSettings) -> Any:
-    """Return what a check finds about the answer to a point."""
+    """Return the checker's report on the answer to a point."""
     subject = task.subject
     answer = subject if isinstance(subject, Answer) else finder(task.method)(subject, settings)
     if isinstance(answer, Flow):

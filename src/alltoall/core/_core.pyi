@@ -76,11 +76,6 @@ def reroute(
     Return the place where it stopped, or -1 minus the place of a chunk without a path.
     """
 
-def add_loads(
-    where: Graph | LinkOrder, size: Floats, share: Floats, table: Table, load: Floats
-) -> None:
-    """Add chunks on their paths to the loads of priced links."""
-
 def choose(
     path_start: Ints,
     link: Ints,
@@ -128,11 +123,6 @@ Rows = tuple[Ints, Ints, Floats]
 def distances(graph: Graph, lengths: Floats, starts: Ints, threads: int = 1) -> Floats:
     """Return the distance from each start to each node, [starts, nodes]."""
 
-def distance_sums(
-    graph: Graph, lengths: Floats, starts: Ints, wanted: Floats, threads: int = 1
-) -> Floats:
-    """Return, for each start, the sum over all nodes of `wanted` times distance."""
-
 def add_tree_flows(
     graph: Graph, lengths: Floats, starts: Ints, amount: Floats, flows: Floats, threads: int = 1
 ) -> None:
@@ -168,9 +158,6 @@ def split_flows(
     graph: Graph, begin: Ints, flow: Rows, wanted: Rows
 ) -> tuple[int, Ints, Floats, Ints, Ints]:
     """Split flows into widest paths: a pair that fails or -1, pair, width, starts, links."""
-
-def merge_paths(pairs: int, pair: Ints, width: Floats, start: Ints, link: Ints) -> Rows:
-    """Add up the paths of each pair by link."""
 
 def make_exact(
     graph: Graph, lengths: Floats, source: Ints, wanted: Floats, flows: Floats, threads: int = 1
@@ -331,12 +318,6 @@ class ListScheduler:
     @property
     def step_of_leg(self) -> Ints: ...
 
-def skip_detours(paths: Ints, tail: Ints, head: Ints, places: int) -> Ints:
-    """Return paths, rows of links that end with -1, that visit no place twice.
-
-    Link l leads from place `tail[l]` to place `head[l]`.
-    """
-
 class FluidFlows:
     """Flows with max-min fair rates, from event to event.
 
@@ -447,20 +428,6 @@ class LinkSifting:
     @property
     def rank(self) -> Floats: ...
 
-def order_distance(
-    order: Ints,
-    nodes: int,
-    tail: Ints,
-    head: Ints,
-    terminals: Ints,
-    lengths: Singles,
-    wanted: Singles,
-) -> float:
-    """Return the sum of demand times the shortest path forward in an order of channels.
-
-    `wanted` is by destination and source; terminal t is at the nodes `terminals[:, t]`.
-    """
-
 def improve_order(
     order: Ints,
     nodes: int,
@@ -471,11 +438,12 @@ def improve_order(
     wanted: Singles,
     moves: int,
     seed: int,
-) -> None:
-    """Give so many channels, drawn at random, their best place, in place."""
+) -> float:
+    """Give so many channels, drawn at random, their best place in an order, in place.
 
-def find_tables(graph: Graph, terminals: Ints, order: Ints) -> Ints:
-    """Return tables [terminals, nodes] whose paths go forward in an order; -1 without a path."""
+    Return the sum of demand times the shortest path forward. `wanted` is by destination and source;
+    terminal t is at the nodes `terminals[:, t]`.
+    """
 
 class ForwardingTables:
     """The link by which each node sends on to each terminal, with its traffic.
@@ -519,12 +487,6 @@ def grow_lengths(
 
     The state is the next source and the share of its demand that is left; `most` trees are found.
     """
-
-def count_shortest(graph: Graph, starts: Ints) -> Floats:
-    """Return the numbers of shortest paths, by hops, from each start to each node."""
-
-def add_equal_flows(graph: Graph, starts: Ints, amount: Floats, flows: Floats) -> None:
-    """Send amounts [starts, nodes] equally over all shortest paths; add to flows."""
 
 def even_phases(
     start: Ints,

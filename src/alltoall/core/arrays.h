@@ -158,6 +158,12 @@ nb::ndarray<nb::numpy, Number> to_numpy(std::vector<Number> values, std::initial
   return {data, sizes.size(), sizes.data(), owner};
 }
 
+// A property that is a copy of what a kernel holds.
+template <class Kernel, class Number>
+auto copied(std::span<Number> (Kernel::*get)() const) {
+  return [get](const Kernel& self) { return nb::cast(to_numpy(copy((self.*get)())), nb::rv_policy::move); };
+}
+
 // Run a kernel without the GIL.
 template <class Work>
 auto unlocked(const Work& work) {

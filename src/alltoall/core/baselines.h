@@ -1,5 +1,5 @@
-// Loops of the routing methods that others use: trees that remember loads, growing lengths, equal
-// weights over all shortest paths, and phases of routes.
+// Loops of the routing methods that others use: trees that remember loads, growing lengths, and
+// phases of routes.
 #pragma once
 
 #include <algorithm>
@@ -61,71 +61,6 @@ inline PhaseState grow_lengths(const Graph& graph, Floats capacity, Ints starts,
     if (!(left > 0.0)) ++source, left = 1.0;
   }
   return state;
-}
-
-// Shortest paths by hops from one start, and their numbers.
-class ShortestPaths {
- public:
-  explicit ShortestPaths(const Graph& graph)
-      : graph_(graph), dijkstra_(graph.out, graph.head), hop_(graph.links(), 1.0), distance_(graph.nodes()),
-        count_(graph.nodes()), parent_(graph.nodes()) {}
-
-  void search(Int start) {
-    dijkstra_.run(hop_, start, distance_, parent_);
-    std::ranges::fill(count_, 0.0);
-    count_[start] = 1.0;
-    for (const Int node : dijkstra_.order())
-      for (const Int link : graph_.out[node])
-        if (leads_on(link)) count_[graph_.head[link]] += count_[node];
-  }
-
-  // Send what each node wants back over all shortest paths.
-  void spread(std::span<double> passing, std::span<double> flow) const {
-    for (std::size_t place = dijkstra_.order().size(); place-- > 1;) {
-      const Int node = dijkstra_.order()[place];
-      if (passing[node] == 0.0) continue;
-      for (const Int link : graph_.in[node]) {
-        if (!leads_on(link)) continue;
-        const double share = passing[node] * (count_[graph_.tail[link]] / count_[node]);
-        flow[link] += share;
-        passing[graph_.tail[link]] += share;
-      }
-    }
-  }
-
-  // Counts are floats, because they outgrow integers; only their ratios matter when large.
-  Floats count() const { return count_; }
-
- private:
-  bool leads_on(Int link) const {
-    const double here = distance_[graph_.tail[link]];
-    return here < infinity && distance_[graph_.head[link]] == here + 1.0;
-  }
-
-  const Graph& graph_;
-  Dijkstra dijkstra_;
-  std::vector<double> hop_, distance_, count_;
-  std::vector<Int> parent_;
-};
-
-// Fill the numbers of shortest paths, by hops, from each start to each node.
-inline void count_shortest(const Graph& graph, Ints starts, Matrix<double> count) {
-  ShortestPaths paths(graph);
-  for (std::size_t row = 0; row < starts.size(); ++row) {
-    paths.search(starts[row]);
-    std::ranges::copy(paths.count(), count[row].begin());
-  }
-}
-
-// Send amounts [starts, nodes] with equal weights over all shortest paths; add to flows.
-inline void add_equal_flows(const Graph& graph, Ints starts, Matrix<const double> amount, Matrix<double> flows) {
-  ShortestPaths paths(graph);
-  std::vector<double> passing;
-  for (std::size_t row = 0; row < starts.size(); ++row) {
-    if (row == 0 || starts[row] != starts[row - 1]) paths.search(starts[row]);
-    passing.assign(amount[row].begin(), amount[row].end());
-    paths.spread(passing, flows[row]);
-  }
 }
 
 // Routes in phases: the place e of a link in its row is also that of the time that the route takes of it.

@@ -42,15 +42,6 @@ auto py_distances(const Graph& graph, FloatArray length, IntArray starts, int th
   return to_numpy(std::move(distance), {rows.count, graph.nodes()});
 }
 
-auto py_distance_sums(const Graph& graph, FloatArray length, IntArray starts, FloatTable wanted, int threads) {
-  const NodeRows rows(graph, starts, "starts");
-  const Floats checked = lengths(graph, length);
-  const auto wants = rows.by_node(wanted, "wanted");
-  std::vector<double> sums(rows.count);
-  unlocked([&] { sum_distances(graph, checked, rows.node, wants, sums, threads); });
-  return to_numpy(std::move(sums));
-}
-
 void py_add_tree_flows(const Graph& graph, FloatArray length, IntArray starts, FloatTable amount,
                        FilledTable flows, int threads) {
   const NodeRows rows(graph, starts, "starts");
@@ -117,19 +108,6 @@ auto py_split_flows(const Graph& graph, IntArray begin, ValuedRows flow, ValuedR
   WeightedPaths paths = unlocked([&] { return split_flows(graph, groups.node, flows, wants); });
   return std::tuple(paths.failed, to_numpy(std::move(paths.pair)), to_numpy(std::move(paths.width)),
                     to_numpy(std::move(paths.start)), to_numpy(std::move(paths.link)));
-}
-
-auto py_merge_paths(Int pairs, IntArray pair, FloatArray width, IntArray start, IntArray link) {
-  require(pairs >= 0 && pairs < most_ints, "pairs", "at least 0, below 2^31");
-  const Int count = static_cast<Int>(pair.size());
-  const Ints owner = indices(pair, pairs, "pair");
-  require(std::ranges::is_sorted(owner), "pair", "pairs in order");
-  const Floats widths = sized(width, count, "width");
-  sized(start, count + 1, "start");
-  const RowsView paths{bounds(start, static_cast<Int>(link.size()), "start"), all(link)};
-  PairFlows flows = unlocked([&] { return merge_paths(pairs, owner, widths, paths); });
-  return std::tuple(to_numpy(std::move(flows.first)), to_numpy(std::move(flows.link)),
-                    to_numpy(std::move(flows.volume)));
 }
 
 void py_make_exact(const Graph& graph, FloatArray length, IntArray source, FloatTable wanted, FilledTable flows,
@@ -208,7 +186,6 @@ double step_prices(PrimalDual& self, FloatArray load, double keep) {
 
 void define_paths(nb::module_& module) {
   module.def("distances", &py_distances, "graph"_a, "lengths"_a, "starts"_a, "threads"_a = 1);
-  module.def("distance_sums", &py_distance_sums, "graph"_a, "lengths"_a, "starts"_a, "wanted"_a, "threads"_a = 1);
   module.def("add_tree_flows", &py_add_tree_flows, "graph"_a, "lengths"_a, "starts"_a, "amount"_a,
              "flows"_a.noconvert(), "threads"_a = 1);
   module.def("disjoint_paths", &py_disjoint_paths, "graph"_a, "start"_a, "goals"_a);
@@ -218,7 +195,6 @@ void define_paths(nb::module_& module) {
   module.def("trace_paths", &py_trace_paths, "graph"_a, "begin"_a, "end"_a, "size"_a, "row"_a,
              "volumes"_a.noconvert(), "paths"_a.noconvert());
   module.def("split_flows", &py_split_flows, "graph"_a, "begin"_a, "flow"_a, "wanted"_a);
-  module.def("merge_paths", &py_merge_paths, "pairs"_a, "pair"_a, "width"_a, "start"_a, "link"_a);
 }
 
 }  // namespace
@@ -244,7 +220,7 @@ void bind_flows(nb::module_& module) {
       .def("write_potentials", [](const PrimalDual& self, FilledTable rows) {
         self.write_potentials(sized(rows, self.groups(), self.nodes(), "rows"));
       }, "rows"_a.noconvert())
-      .def_prop_ro("price", [](const PrimalDual& self) { return to_numpy(copy(self.prices())); }, nb::rv_policy::move);
+      .def_prop_ro("price", copied(&PrimalDual::prices));
 }
 
 }  // namespace alltoall::border

@@ -65,39 +65,23 @@ void place_links(LinkSifting& self, IntArray part, FloatArray powers) {
   unlocked([&] { self.place(links, checked); });
 }
 
-Channels checked_channels(Int nodes, IntArray tail, IntArray head, IntTable terminals,
-                          Array<const float, 1> lengths, Array<const float, 2> wanted) {
+double py_improve_order(FilledInts order, Int nodes, IntArray tail, IntArray head, IntTable terminals,
+                        Array<const float, 1> lengths, Array<const float, 2> wanted, Int moves, std::uint64_t seed) {
   require(nodes >= 1 && nodes < most_ints, "nodes", "at least 1, below 2^31");
   require(terminals.shape(0) >= 1, "terminals", "at least one row");
-  const Int copies = static_cast<Int>(terminals.shape(0)), count = static_cast<Int>(terminals.shape(1));
-  const Int channels = static_cast<Int>(tail.size());
+  const Int count = static_cast<Int>(terminals.shape(1)), channels = static_cast<Int>(tail.size());
+  const auto checked = checked_order(all(order), channels);
   ranged(all(terminals), 0, nodes, "terminals");
-  return {indices(tail, nodes, "tail"),      indices(head, channels, nodes, "head"), {terminals.data(), copies, count},
-          sized(lengths, channels, "lengths"), sized(wanted, count, count, "wanted"), nodes};
-}
-
-double py_order_distance(IntArray order, Int nodes, IntArray tail, IntArray head, IntTable terminals,
-                         Array<const float, 1> lengths, Array<const float, 2> wanted) {
-  const Channels channels = checked_channels(nodes, tail, head, terminals, lengths, wanted);
-  const Ints checked = checked_order(all(order), static_cast<Int>(tail.size()));
-  return unlocked([&] { return OrderImprovement(channels).total_distance(checked); });
-}
-
-void py_improve_order(FilledInts order, Int nodes, IntArray tail, IntArray head, IntTable terminals,
-                      Array<const float, 1> lengths, Array<const float, 2> wanted, Int moves, std::uint64_t seed) {
-  const Channels channels = checked_channels(nodes, tail, head, terminals, lengths, wanted);
-  const auto checked = checked_order(all(order), static_cast<Int>(tail.size()));
-  unlocked([&] {
-    Random random(seed);
-    if (!checked.empty()) OrderImprovement(channels).improve(checked, moves, random);
+  OrderImprovement improvement({indices(tail, nodes, "tail"),
+                                indices(head, channels, nodes, "head"),
+                                {terminals.data(), static_cast<Int>(terminals.shape(0)), count},
+                                sized(lengths, channels, "lengths"),
+                                sized(wanted, count, count, "wanted"),
+                                nodes});
+  return unlocked([&] {
+    if (!checked.empty()) improvement.improve(checked, moves, seed);
+    return improvement.total_distance(checked);
   });
-}
-
-auto py_find_tables(const Graph& graph, IntArray terminals, IntArray order) {
-  const Ints ends = indices(terminals, graph.nodes(), "terminals");
-  const Ints checked = checked_order(all(order), graph.links());
-  std::vector<Int> table = unlocked([&] { return find_tables(graph, ends, checked); });
-  return to_numpy(std::move(table), {static_cast<Int>(ends.size()), graph.nodes()});
 }
 
 // Entries are links that leave their node, no row has a cycle, and pairs with demand have a path.
@@ -175,22 +159,6 @@ PhaseState py_grow_lengths(const Graph& graph, FloatArray capacity, IntArray sta
       [&] { return grow_lengths(graph, wide, sources, wants, epsilon, state, most, long_links, filled); });
 }
 
-auto py_count_shortest(const Graph& graph, IntArray starts) {
-  const Ints sources = indices(starts, graph.nodes(), "starts");
-  const Int count = static_cast<Int>(sources.size());
-  std::vector<double> paths(count * graph.nodes());
-  unlocked([&] { count_shortest(graph, sources, {paths.data(), count, graph.nodes()}); });
-  return to_numpy(std::move(paths), {count, graph.nodes()});
-}
-
-void py_add_equal_flows(const Graph& graph, IntArray starts, FloatTable amount, FilledTable flows) {
-  const Ints sources = indices(starts, graph.nodes(), "starts");
-  const Int count = static_cast<Int>(sources.size());
-  const auto amounts = sized(amount, count, graph.nodes(), "amount");
-  const auto filled = sized(flows, count, graph.links(), "flows");
-  unlocked([&] { add_equal_flows(graph, sources, amounts, filled); });
-}
-
 bool py_even_phases(IntArray start, IntArray link, FloatArray time, IntArray source, FloatArray budget,
                     FilledTable load, Array<Int, 2> active, FilledInts phase) {
   const Int phases = static_cast<Int>(budget.size());
@@ -211,7 +179,7 @@ void define_layers(nb::module_& module) {
   nb::class_<LayerFilling>(module, "LayerFilling")
       .def(nb::init<const RouteTurns&>(), "turns"_a, nb::keep_alive<1, 2>())
       .def("offer", &py_offer, "routes"_a)
-      .def_prop_ro("rank", [](const LayerFilling& self) { return to_numpy(copy(self.rank())); }, nb::rv_policy::move);
+      .def_prop_ro("rank", copied(&LayerFilling::rank));
   nb::class_<CycleBreaking>(module, "CycleBreaking")
       .def(nb::init<const RouteTurns&>(), "turns"_a, nb::keep_alive<1, 2>())
       .def("begin_layer", &CycleBreaking::begin_layer, "level"_a)
@@ -219,21 +187,18 @@ void define_layers(nb::module_& module) {
         require(most >= 1, "most", "at least 1");
         return unlocked([&] { return self.run(most); });
       }, "most"_a)
-      .def_prop_ro("layer", [](const CycleBreaking& self) { return to_numpy(copy(self.layer())); },
-                   nb::rv_policy::move);
+      .def_prop_ro("layer", copied(&CycleBreaking::layer));
   nb::class_<LinkSifting>(module, "LinkSifting")
       .def("__init__", &start_sifting, "turns"_a, "which"_a, "weight"_a, "rank"_a, nb::keep_alive<1, 2>())
       .def("place", &place_links, "part"_a, "powers"_a)
       .def("renumber", &LinkSifting::renumber)
-      .def_prop_ro("rank", [](const LinkSifting& self) { return to_numpy(copy(self.rank())); }, nb::rv_policy::move);
+      .def_prop_ro("rank", copied(&LinkSifting::rank));
 }
 
 void define_baselines(nb::module_& module) {
   module.def("grow_trees", &py_grow_trees, "graph"_a, "capacity"_a, "terminals"_a, "wanted"_a, "weight"_a.noconvert());
   module.def("grow_lengths", &py_grow_lengths, "graph"_a, "capacity"_a, "starts"_a, "wanted"_a, "epsilon"_a, "state"_a,
              "most"_a, "lengths"_a.noconvert(), "flows"_a.noconvert());
-  module.def("count_shortest", &py_count_shortest, "graph"_a, "starts"_a);
-  module.def("add_equal_flows", &py_add_equal_flows, "graph"_a, "starts"_a, "amount"_a, "flows"_a.noconvert());
   module.def("even_phases", &py_even_phases, "start"_a, "link"_a, "time"_a, "source"_a, "budget"_a,
              "load"_a.noconvert(), "active"_a.noconvert(), "phase"_a.noconvert());
 }
@@ -242,11 +207,8 @@ void define_baselines(nb::module_& module) {
 
 void bind_routes(nb::module_& module) {
   define_layers(module);
-  module.def("order_distance", &py_order_distance, "order"_a, "nodes"_a, "tail"_a, "head"_a, "terminals"_a,
-             "lengths"_a, "wanted"_a);
   module.def("improve_order", &py_improve_order, "order"_a.noconvert(), "nodes"_a, "tail"_a, "head"_a, "terminals"_a,
              "lengths"_a, "wanted"_a, "moves"_a, "seed"_a);
-  module.def("find_tables", &py_find_tables, "graph"_a, "terminals"_a, "order"_a);
   nb::class_<ForwardingTables>(module, "ForwardingTables")
       .def("__init__", &start_tables, "graph"_a, "terminals"_a, "table"_a, "demand"_a, "order"_a.none() = nb::none(),
            nb::keep_alive<1, 2>())
@@ -254,8 +216,7 @@ void bind_routes(nb::module_& module) {
       .def_prop_ro("table", [](const ForwardingTables& self) {
         return to_numpy(copy(self.table()), {self.terminals(), self.nodes()});
       }, nb::rv_policy::move)
-      .def_prop_ro("load", [](const ForwardingTables& self) { return to_numpy(copy(self.load())); },
-                   nb::rv_policy::move);
+      .def_prop_ro("load", copied(&ForwardingTables::load));
   define_baselines(module);
 }
 

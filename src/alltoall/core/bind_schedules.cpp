@@ -20,19 +20,6 @@ ListScheduler make_scheduler(FloatArray size, IntArray first, IntArray begin, In
           copy(positive(all(pace), "pace")), quota, shortest};
 }
 
-auto py_skip_detours(IntTable paths, IntArray tail, IntArray head, Int places) {
-  require(places >= 0 && places < most_ints, "places", "at least 0, below 2^31");
-  const Int links = static_cast<Int>(tail.size());
-  const Ints tails = indices(tail, places, "tail"), heads = indices(head, links, places, "head");
-  ranged(all(paths), none, links, "paths");
-  const Int count = static_cast<Int>(paths.shape(0)), width = static_cast<Int>(paths.shape(1));
-  std::vector<Int> shorter(paths.size());
-  unlocked([&] {
-    skip_detours({paths.data(), count, width}, tails, heads, places, {shorter.data(), count, width});
-  });
-  return to_numpy(std::move(shorter), {count, width});
-}
-
 SharedFlows checked_flows(IntArray start, IntArray resource, FloatArray capacity, FloatArray weight) {
   sized(start, static_cast<Int>(weight.size()) + 1, "start");
   const RowsView uses = rows(start, resource, static_cast<Int>(capacity.size()), "start", "resource");
@@ -83,16 +70,14 @@ void bind_schedules(nb::module_& module) {
       .def_prop_ro("done", &ListScheduler::done)
       .def_prop_ro("steps", &ListScheduler::steps)
       .def_prop_ro("time", &ListScheduler::time)
-      .def_prop_ro("step_of_leg", [](const ListScheduler& self) { return to_numpy(copy(self.step_of_leg())); },
-                   nb::rv_policy::move);
-  module.def("skip_detours", &py_skip_detours, "paths"_a, "tail"_a, "head"_a, "places"_a);
+      .def_prop_ro("step_of_leg", copied(&ListScheduler::step_of_leg));
   nb::class_<FluidFlows>(module, "FluidFlows")
       .def(nb::new_(&make_fluid), "start"_a, "resource"_a, "capacity"_a, "weight"_a, "part"_a, "rounds"_a,
            "begin"_a, "pause"_a, "window"_a)
       .def("advance", &FluidFlows::advance, "events"_a, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("alive", &FluidFlows::alive)
       .def_prop_ro("now", &FluidFlows::now)
-      .def_prop_ro("ends", [](const FluidFlows& self) { return to_numpy(copy(self.ends())); }, nb::rv_policy::move);
+      .def_prop_ro("ends", copied(&FluidFlows::ends));
   nb::class_<FairMessages>(module, "FairMessages")
       .def(nb::new_(&make_messages), "start"_a, "resource"_a, "capacity"_a, "weight"_a, "size"_a, "first"_a,
            "waits"_a, "follower_start"_a, "follower"_a, "successor"_a, "sender"_a, "latency"_a, "overhead"_a,

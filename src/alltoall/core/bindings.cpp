@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "arrays.h"
-#include "choose.h"
 #include "place.h"
 
 namespace alltoall::border {
@@ -126,18 +125,6 @@ Int py_reroute(const Where& where, IntArray start, IntArray end, FloatArray size
   });
 }
 
-// Add chunks on their paths to the loads of priced links.
-template <class Where>
-void py_add_loads(const Where& where, FloatArray size, FloatArray share, FilledPaths table, FilledFloats load) {
-  const Pricing pricing = pricing_of(where);
-  const PathTable paths = checked_paths(where, table, static_cast<Int>(size.size()));
-  const auto loads = sized(load, pricing.count, "load");
-  const Floats sizes = all(size), shares = sized(share, pricing.count, "share");
-  for (Int chunk = 0; chunk < paths.rows(); ++chunk)
-    for (const Int link : path_of(paths[chunk]))
-      if (const Int each = pricing.of(link); each < pricing.count) loads[each] += sizes[chunk] * shares[each];
-}
-
 // Listed paths, the chunks that choose from them, and their choices.
 struct Choosers {
   Choosers(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
@@ -194,8 +181,6 @@ void define_placing(nb::module_& module) {
              "threads"_a = 1);
   module.def("reroute", &py_reroute<Where>, "where"_a, "start"_a, "end"_a, "size"_a, "order"_a, "begin"_a,
              "most"_a, "budget"_a, "share"_a, "history"_a, "pressure"_a, "free_cost"_a, "table"_a.noconvert(),
-             "load"_a.noconvert());
-  module.def("add_loads", &py_add_loads<Where>, "where"_a, "size"_a, "share"_a, "table"_a.noconvert(),
              "load"_a.noconvert());
 }
 

@@ -13,7 +13,7 @@
 
 #include "graph.h"
 #include "random.h"
-#include "versions.h"
+#include "parallel.h"
 
 namespace alltoall {
 
@@ -67,7 +67,8 @@ class OrderImprovement {
   }
 
   // Give some channels, drawn at random, their best place. Of equally good places any is taken.
-  void improve(std::span<Int> order, Int moves, Random& random) {
+  void improve(std::span<Int> order, Int moves, std::uint64_t seed) {
+    Random random(seed);
     for (; moves > 0; --moves) {
       const Int taken = random.below(order.size()), channel = order[taken];
       list_places(order, taken);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "graph.h"
-#include "versions.h"
+#include "parallel.h"
 
 namespace alltoall {
 

@@ -374,41 +374,4 @@ inline WeightedPaths split_flows(const Graph& graph, Ints begin, SparseRows flow
   return paths;
 }
 
-// The flow of each pair: where its links begin, the links in order, their volumes.
-struct PairFlows {
-  std::vector<Int> first;
-  std::vector<Int> link;
-  std::vector<double> volume;
-};
-
-// Add up the paths of each pair by link.
-inline PairFlows merge_paths(Int pairs, Ints pair, Floats width, RowsView paths) {
-  PairFlows flows;
-  flows.first.assign(pairs + 1, 0);
-  flows.link.reserve(paths.item.size());
-  flows.volume.reserve(paths.item.size());
-  std::vector<std::pair<Int, double>> part;
-  std::size_t path = 0;
-  for (Int each = 0; each < pairs; ++each) {
-    part.clear();
-    for (; path < pair.size() && pair[path] == each; ++path) {
-      for (const Int arc : paths[path]) {
-        part.emplace_back(arc, width[path]);
-      }
-    }
-    std::ranges::stable_sort(part, {}, &std::pair<Int, double>::first);
-    const std::size_t begin = flows.link.size();
-    for (const auto& [arc, amount] : part) {
-      if (flows.link.size() > begin && flows.link.back() == arc) {
-        flows.volume.back() += amount;
-      } else {
-        flows.link.push_back(arc);
-        flows.volume.push_back(amount);
-      }
-    }
-    flows.first[each + 1] = static_cast<Int>(flows.link.size());
-  }
-  return flows;
-}
-
 }  // namespace alltoall

@@ -15,42 +15,15 @@
 
 namespace alltoall {
 
-// Return tables [terminals, nodes] whose paths go forward in an order; `none` where there is none.
-// A node takes the last link of the order that leads on, and then a shorter one while no other node
-// sends over it.
-inline std::vector<Int> find_tables(const Graph& graph, Ints terminals, Ints order) {
-  const Int nodes = graph.nodes();
-  std::vector<Int> table(terminals.size() * nodes, none), hops(nodes), used(nodes);
-  for (std::size_t row = 0; row < terminals.size(); ++row) {
-    const std::span<Int> mine = std::span(table).subspan(row * nodes, nodes);
-    std::ranges::fill(hops, nodes);
-    std::ranges::fill(used, 0);
-    hops[terminals[row]] = 0;
-    for (std::size_t place = order.size(); place-- > 0;) {
-      const Int link = order[place], node = graph.tail[link], next = graph.head[link];
-      if (used[node] > 0 || hops[next] + 1 >= hops[node]) continue;
-      if (mine[node] != none) --used[graph.head[mine[node]]];
-      mine[node] = link, hops[node] = hops[next] + 1;
-      ++used[next];
-    }
-  }
-  return table;
-}
-
-inline std::vector<Int> held_links(const Graph& graph) {
-  std::vector<Int> held;
-  for (Int link = 0; link < graph.links(); ++link)
-    held.insert(held.end(), graph.out[graph.head[link]].size(), link);
-  return held;
-}
-
-inline std::vector<Int> wanted_links(const Graph& graph) {
-  std::vector<Int> wanted;
+// Return every turn from a link to one that leaves its head.
+inline Turns all_turns(const Graph& graph) {
+  std::vector<Int> held, wanted;
   for (Int link = 0; link < graph.links(); ++link) {
     const Ints next = graph.out[graph.head[link]];
+    held.insert(held.end(), next.size(), link);
     wanted.insert(wanted.end(), next.begin(), next.end());
   }
-  return wanted;
+  return {graph.links(), std::move(held), std::move(wanted)};
 }
 
 class ForwardingTables {
@@ -113,7 +86,7 @@ class ForwardingTables {
   // All turns of a graph, how many entries make each, and an order in which these go forward.
   struct CountedTurns {
     CountedTurns(const Graph& graph, std::vector<Int> rank)
-        : turns(graph.links(), held_links(graph), wanted_links(graph)), order(turns, std::move(rank)),
+        : turns(all_turns(graph)), order(turns, std::move(rank)),
           slot(graph.links()), uses(turns.count()) {
       for (Int node = 0; node < graph.nodes(); ++node)
         for (Int place = 0; const Int link : graph.out[node]) slot[link] = place++;

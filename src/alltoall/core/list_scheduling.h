@@ -1,4 +1,4 @@
-// List scheduling of chunks on paths, and paths without detours.
+// List scheduling of chunks on paths.
 #pragma once
 
 #include <algorithm>
@@ -122,32 +122,5 @@ class ListScheduler {
   std::vector<Int> at_, step_of_leg_, waiting_;
   std::vector<double> left_, load_;
 };
-
-// Write paths without what leads back to a place where the chunk has been, or stays there. Link l
-// leads from place tail[l] to place head[l]; rows end with `none`.
-inline void skip_detours(Matrix<const Int> paths, Ints tail, Ints head, Int places, Matrix<Int> shorter) {
-  std::vector<Int> depth(places, none);  // links before each place of the path so far
-  for (Int chunk = 0; chunk < paths.rows(); ++chunk) {
-    const Ints path = paths[chunk];
-    const std::span<Int> kept = shorter[chunk];
-    std::ranges::fill(kept, none);
-    if (path.empty() || path[0] == none) continue;
-    Int length = 0;
-    depth[tail[path[0]]] = 0;
-    for (const Int link : path) {
-      if (link == none) break;
-      Int& reached = depth[head[link]];
-      if (reached == none) {
-        kept[length++] = link;
-        reached = length;
-        continue;
-      }
-      for (const Int keep = reached; length > keep; kept[length] = none)
-        depth[head[kept[--length]]] = none;
-    }
-    depth[tail[path[0]]] = none;
-    for (Int hop = 0; hop < length; ++hop) depth[head[kept[hop]]] = none;
-  }
-}
 
 }  // namespace alltoall

@@ -1,6 +1,8 @@
 // Chunks on paths: every chunk moves to a cheaper path, or off links that are over their budgets.
+// Chunks that choose from listed paths do so in one of some phases.
 #pragma once
 
+#include <ranges>
 #include <vector>
 
 #include "finders.h"
@@ -204,6 +206,57 @@ Int reroute(F& finder, Ints start, Ints end, Ints order, Int begin, Int most, do
     placing.move(chunk, Path(walk).first(finder.walk(end[chunk], walk)));
     placing.update_cost(old, size, false, cost);
     placing.update_cost(placing.path(chunk), size, false, cost);
+  }
+  return static_cast<Int>(order.size());
+}
+
+// Paths to choose from, rows of links: chunk i takes one of low[i] to high[i] - 1. Each phase has
+// its own copy of every link.
+struct ListedPaths {
+  RowsView paths;
+  Ints low, high;
+  Int links, phases;
+};
+
+// The path and the phase of each chunk, `none` if it has no phase yet.
+struct Choice {
+  std::span<Int> path, phase;
+};
+
+// Let chunks choose anew, from order[begin] on, and price about `most` choices; return where it
+// stopped. With budgets, only chunks over one choose.
+template <Price P>
+Int choose(const ListedPaths& paths, Floats size, Ints order, Int begin, Int most, P& price, Choice choice) {
+  const auto links_of = [&](Int path, Int phase) {
+    return std::views::transform(paths.paths[path], [&, phase](Int link) { return phase * paths.links + link; });
+  };
+  // The cost of a choice, or more than `enough`.
+  const auto cost_of = [&](Int path, Int phase, double size, double enough) {
+    double total = 0.0;
+    for (const Int link : links_of(path, phase))
+      if ((total += price.join(link, size)) >= enough) break;
+    return total;
+  };
+  for (Int place = begin; place < static_cast<Int>(order.size()); ++place) {
+    const Int chunk = order[place];
+    Int &path = choice.path[chunk], &phase = choice.phase[chunk];
+    double least = infinity;
+    if (phase != none) {
+      if constexpr (std::same_as<P, BudgetPrice>)
+        if (std::ranges::none_of(links_of(path, phase), [&](Int link) { return price.is_over(link); })) continue;
+      for (const Int link : links_of(path, phase)) price.add(link, -size[chunk]);
+      least = cost_of(path, phase, size[chunk], infinity);
+    } else {  // some place, even if all are infinitely expensive
+      path = paths.low[chunk], phase = 0;
+    }
+    // A tie, or a last digit, is no reason to change.
+    for (Int other = paths.low[chunk]; other < paths.high[chunk]; ++other)
+      for (Int in = 0; in < paths.phases; ++in)
+        if (const double cost = cost_of(other, in, size[chunk], least); cost < least * (1 - 1e-12))
+          path = other, phase = in, least = cost;
+    for (const Int link : links_of(path, phase)) price.add(link, size[chunk]);
+    most -= (paths.high[chunk] - paths.low[chunk]) * paths.phases;
+    if (most < 0) return place + 1;
   }
   return static_cast<Int>(order.size());
 }

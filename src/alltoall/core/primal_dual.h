@@ -12,7 +12,6 @@
 #include "graph.h"
 #include "parallel.h"
 #include "sweeps.h"
-#include "versions.h"
 
 namespace alltoall {
 

@@ -7,7 +7,6 @@
 #include "graph.h"
 #include "parallel.h"
 #include "shortest.h"
-#include "versions.h"
 
 namespace alltoall {
 
@@ -220,18 +219,6 @@ inline void fill_distances(const Graph& graph, Floats lengths, Ints starts, Matr
   for_all_trees(graph, lengths, starts, threads, [&](const ManyTrees& trees, Int start, Int lane) {
     const auto row = distance[start];
     for (Int node = 0; node < graph.nodes(); ++node) row[node] = trees.distance(node, lane);
-  });
-}
-
-// Fill, for each start, the sum over all nodes of demand times distance.
-inline void sum_distances(const Graph& graph, Floats lengths, Ints starts, Matrix<const double> wanted,
-                          std::span<double> sums, int threads) {
-  for_all_trees(graph, lengths, starts, threads, [&](const ManyTrees& trees, Int start, Int lane) {
-    const auto wants = wanted[start];
-    double total = 0.0;
-    for (Int node = 0; node < graph.nodes(); ++node)
-      if (wants[node] > 0.0) total += wants[node] * trees.distance(node, lane);
-    sums[start] = total;
   });
 }
 

@@ -90,7 +90,7 @@ class Candidate:
         return self.flow.time
 
     def summary(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return all fields as plain values."""
         found = {
             "name": self.name,
             "searched": self.searched,
@@ -154,7 +154,7 @@ def with_layers(candidate: Candidate, settings: SolveSettings) -> Candidate:
 
 
 def limit_seconds(settings: SolveSettings, seconds: float) -> SolveSettings:
-    """Return settings with a time limit of at most so many seconds."""
+    """Return settings with a time limit of at most the given seconds."""
     left = settings.seconds_left()
     limit = seconds if left is None else max(min(left, seconds), LEAST_SECONDS)
     return replace(settings, time_limit=limit, started=now())

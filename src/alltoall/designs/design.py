@@ -84,7 +84,7 @@ class Design:
         return patch_list(self.topology)
 
     def summary(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return all facts as plain values."""
         return {
             "nodes": self.nodes,
             "degree": self.degree,

@@ -9,7 +9,7 @@ from alltoall.designs.design import Design, Wanted, find_design
 from alltoall.designs.wiring import MOST_NODES, Wiring, regular_wiring
 from alltoall.errors import UsageError
 from alltoall.lp.settings import never, silent
-from alltoall.settings import DESIGN_GAP, DesignSettings, SolveSettings
+from alltoall.settings import DESIGN_GAP, DesignSettings, search_settings
 from alltoall.topologies.given import GivenDemand, demand_of
 
 
@@ -25,31 +25,16 @@ def design(
     failures: int = 0,
     seed: int = 0,
     gap: float = DESIGN_GAP,
-    time_limit: float | None = None,
+    time_limit: str | float | None = None,
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
 ) -> Design:
-    """Return which network to build, beside every family of that size, each certified.
+    """Find the network to build: every family of that size beside the best of a search.
 
-    The `Design` has the lower `bound` on the time of any such network, its `candidates`, the best
-    first, and the `best` by the objective, whose `topology` is a noun like any other.
-
-    Args:
-        nodes: how many nodes there are.
-        degree: the ports of each node: links out, and as many in.
-        bidirectional: cables that go both ways; one-way links if left out.
-        constraints: in place of all three, what stays and what may be placed: the path of a file,
-            which docs/design.md describes, or a `Wiring`.
-        workload: who sends how much to whom, as for `solve`; uniform if left out.
-        objective: `"alltoall"` by the certified time, `"alltoall+failures"` by that after the worst
-            single failure, `"alltoall+diameter"` by the diameter first.
-        layers: most virtual layers that the chosen network may need.
-        failures: how many single failures to solve for each of the best candidates.
-        seed: of the search; equal seeds find equal networks, if no time limit ends it.
-        gap: the certified gap of every time.
-        time_limit: seconds after which the best so far is returned; the search uses all of them.
-        progress: called with a line now and then.
-        stop: asked now and then; once it says so, the time limit is over.
+    Each of the `candidates` has its certified all-to-all time, best first. No network with so many
+    nodes and ports beats the `bound`. Ctrl-C and a time limit end with the best so far. Equal
+    seeds find equal networks, unless a time limit ends the search. Constraints take the place of
+    nodes, degree and direction; docs/design.md describes their file.
 
     >>> import alltoall
     >>> found = alltoall.design(10, degree=3, bidirectional=True)
@@ -62,7 +47,7 @@ def design(
         layers=layers,
         failures=failures,
         seed=seed,
-        solve=SolveSettings(gap=gap, time_limit=time_limit, report=progress, stopped=stop),
+        solve=search_settings({}, gap, time_limit, None, progress, stop),
     )
     if constraints is None:
         wanted = _regular(nodes, degree, bidirectional, workload)
@@ -83,7 +68,7 @@ def _refuse_both(nodes: int | None, degree: int | None, bidirectional: bool) -> 
 def _constrained(
     constraints: str | PathLike[str] | Wiring, seed: int, workload: GivenDemand
 ) -> Wanted:
-    """Return what is wanted of a wiring of which only some cables may be placed."""
+    """Return the requirements of a wiring with some fixed cables."""
     if isinstance(constraints, Wiring):
         wiring = constraints
     else:
@@ -94,7 +79,7 @@ def _constrained(
 def _regular(
     nodes: int | None, degree: int | None, bidirectional: bool, workload: GivenDemand
 ) -> Wanted:
-    """Return what is wanted of networks of one degree; what cannot be is refused."""
+    """Return the requirements of networks of one degree; raise if impossible."""
     if nodes is None or degree is None:
         raise UsageError("expected a number of nodes and a degree, or constraints")
     if nodes > MOST_NODES:

@@ -73,7 +73,7 @@ def _predicted(side: int, ways: dict[str, alltoall.Schedule | alltoall.Routes]) 
     rows: Measured = []
     for name, subject in ways.items():
         weights = "equal" if name == "schedule" else "share"
-        found = alltoall.simulate(subject, link_bandwidth=10e6 / 8, sizes=shard, weights=weights)
+        found = alltoall.simulate(subject, link_bandwidth=10e6 / 8, bytes=shard, weights=weights)
         bands = {"fft2d": here.fft2d_pack, "fft1d": here.unpack_fft1d}
         rows.append({"way": name, "alltoall": found.seconds, **bands})
     return rows

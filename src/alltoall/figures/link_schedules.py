@@ -57,7 +57,7 @@ def measure(point: Point, asked: Asked) -> Measured:
     found = alltoall.simulate(
         subject,
         link_bandwidth=LINK_RATE,
-        sizes=shard_sizes(asked),
+        bytes=shard_sizes(asked),
         latency=LATENCY,
         overhead=OVERHEAD,
     )

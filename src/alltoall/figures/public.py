@@ -14,6 +14,7 @@ from alltoall.figures.results import write_results
 from alltoall.figures.run import STORED, Reproduced, compare, measure_figure, write_figure
 from alltoall.flows.workers import Local, require_cluster, run_all, until_late
 from alltoall.ir.program import Program
+from alltoall.ir.quantities import parse_seconds
 from alltoall.ir.words import ProgressMessage, counted
 from alltoall.loading import load
 from alltoall.lp.settings import never, silent
@@ -38,28 +39,15 @@ def reproduce(
     cluster: str | None = None,
     results: str | PathLike[str] | None = None,
     against: str | PathLike[str] | None = None,
-    time_limit: float | None = None,
+    time_limit: str | float | None = None,
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
 ) -> tuple[Reproduced, ...]:
-    """Measure figures of the paper; return the measurement and the verdict for every claim.
+    """Measure the figures of the paper again: data, picture, and whether each claim holds.
 
-    A figure leaves its rows (CSV), its picture (SVG, PNG) and its findings (JSON) in a folder. Rows
-    in the folder are not measured again, so that a stopped call goes on.
-
-    Args:
-        figure: a name in `alltoall.figures.FIGURES`, or `"all"`.
-        quick: fewer and smaller points, about a minute for each figure; short for `size="quick"`.
-        size: `"full"`, `"quick"`, or `"sample"` for a few points in seconds.
-        output: the folder for its files.
-        peers: MSCCL XML files of other tools, shown beside ours where their ranks fit.
-        testbed: measure on emulated links where this machine can; else by simulation only.
-        cluster: address of a Dask scheduler, which you trust, for points that are not timed.
-        results: write a page of all figures in the folder to this file, pictures beside it.
-        against: folder of another run to compare with (default: the rows that come with alltoall).
-        time_limit: seconds after which no further point is begun.
-        progress: called with a line now and then.
-        stop: asked now and then; once true, no further point is begun.
+    A figure saves its rows as CSV, its picture as SVG and PNG, and its claims as JSON. Rows in the
+    folder are not measured again, so a second call continues a stopped one. `alltoall reproduce`
+    alone lists the figures.
 
     >>> import alltoall, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -72,7 +60,8 @@ def reproduce(
     asked = Asked(_size(quick, size), testbed and _can_emulate(), tuple(map(Path, peers or ())))
     _require_files(asked.peers, against, results)
     require_plots()
-    settings = SolveSettings(time_limit=time_limit, cluster=cluster, stopped=stop).begin()
+    limit = None if time_limit is None else parse_seconds(time_limit)
+    settings = SolveSettings(time_limit=limit, cluster=cluster, stopped=stop).begin()
     require_cluster(settings)
     folder, other = Path(output), STORED if against is None else Path(against)
     measure = partial(_measured, settings=settings, progress=progress)

@@ -63,7 +63,7 @@ def measure(point: Point, asked: Asked) -> Measured:
     found = alltoall.simulate(
         routes,
         link_bandwidth=LINK_RATE,
-        sizes=shard_sizes(asked),
+        bytes=shard_sizes(asked),
         latency=LATENCY,
         weights="equal" if way.endswith(UNPACED) else "share",
     )
@@ -105,7 +105,7 @@ def _over_ours(rows: Sequence[Row], fabric: str, way: str) -> Measurement | None
 
 
 def _native(rows: Sequence[Row], fabric: str) -> Measurement | None:
-    """Return what stands in for NCCL and oneCCL, which no machine here runs."""
+    """Return the MPI stand-in for NCCL and oneCCL."""
     found = {
         way: column(where(rows, fabric=fabric, way=way, kind=MEASURED), MEASURED)
         for way in ("extp", LIBRARY)

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from alltoall import core
 from alltoall.flows.exact import Groups
 from alltoall.flows.symmetry.orbits import expand
 from alltoall.flows.workers import Local, run_all
@@ -135,7 +134,12 @@ def commodity_flow(
 def commodities(block: FlowBlock) -> Csr:
     """Return the flow of each pair of a block, in compressed rows: (start, link, volume)."""
     paths, width, pair = split(block)
-    return core.merge_paths(len(block.end), pair, width, paths.start, paths.link)
+    links, hops = len(block.tail), np.diff(paths.start)
+    entry = np.repeat(pair, hops) * links + paths.link
+    cell, place = np.unique(entry, return_inverse=True)
+    start = np.searchsorted(cell, np.arange(len(block.end) + 1) * links).astype(np.int64)
+    volume = np.bincount(place, np.repeat(width, hops), len(cell))
+    return start, cell % links, np.asarray(volume, dtype=np.float64)
 
 
 def _whole(flow: Flow) -> FlowBlock:

@@ -13,6 +13,7 @@ from alltoall.ir.fabric import Rate
 from alltoall.ir.flow import Flow
 from alltoall.ir.jobs import Job, JobRates
 from alltoall.ir.problem import Problem
+from alltoall.ir.summaries import shard_size
 from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never, silent
 from alltoall.registry import load
@@ -22,7 +23,6 @@ from alltoall.topologies.background import GivenBackground, without_background
 from alltoall.topologies.given import (
     Given,
     GivenDemand,
-    GivenGroups,
     GivenJobs,
     collected,
     jobs_in,
@@ -31,6 +31,7 @@ from alltoall.topologies.given import (
     topology_of,
     with_unit,
 )
+from alltoall.topologies.groups import GivenGroups
 
 if TYPE_CHECKING:
     from alltoall.flows.description import Description
@@ -44,6 +45,7 @@ def solve(
     groups: GivenGroups = None,
     background: GivenBackground = None,
     link_bandwidth: Rate | None = None,
+    bytes: str | int | None = None,
     gap: float = 1e-6,
     time_limit: str | float | None = None,
     threads: int | None = None,
@@ -70,14 +72,14 @@ def solve(
     problem = problem_of(given, demand, groups, background, link_bandwidth)
     jobs = jobs_in(demand, problem.topology)
     settings = settings.begin()
-    learnt: dict[str, Any] = {}
+    learnt: dict[str, Any] = shard_size(problem, bytes)
     if jobs is None:
         flow = find_flow(problem, name, settings)
     else:
         if name != "auto":
             raise UsageError(f"jobs with method {name}, which fair rates do not use; leave it out")
         rates = find_job_rates(problem.topology, jobs, settings)
-        flow, learnt = rates.flow, rates.summary()
+        flow, learnt = rates.flow, learnt | rates.summary()
     known = settings.known()
     learnt |= shortest_path_reach(flow, settings)
     return made_now(flow, learnt, command="alltoall.solve", **known)

@@ -4,18 +4,18 @@ The meaning, which `check.program.messages` executes:
 
 - A rank has an input, an output and a scratch buffer. Shards lie in the input by destination and in
   the output by source; scratch has slots of one chunk each, large enough for any.
-- All chunks that one rank gives another in one step are one message, so that sender, receiver and
-  step name it at both ends. It moves ranges of chunks, each from a place at its sender to one at
-  its receiver, in the order in which both put them on the wire.
-- A message starts when those that it waits for, all of its own rank, have ended, and may end only
-  once its other end has started.
+- All chunks from one rank to another in one step are one message, identified by sender, receiver
+and step. It moves ranges of chunks, each from a place at its sender to one at its receiver, in the
+same order at both ends.
+- A message starts when the messages it waits for, all of its own rank, have ended, and ends only
+after its other end has started.
 
 A message waits only for messages of earlier steps, and its other end is in the same step. So, by
 induction over the steps, no order that respects the waits can deadlock.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -139,7 +139,7 @@ class RankMessages(Noun):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Messages(Noun):
-    """The messages of all ranks; the module says what they mean."""
+    """The messages of all ranks, with the semantics above."""
 
     BRIEF = ("ranks", "messages", "steps", "chunks")
 
@@ -169,6 +169,32 @@ class Messages(Noun):
     def messages(self) -> int:
         """The number of messages, each counted at its sender."""
         return int(sum(np.count_nonzero(part.sends) for part in self.ranks))
+
+    def among(self, members: Ints) -> "Messages":
+        """Return the messages of some ranks, which send to no others; they become 0, 1, ..."""
+        inside, number = np.ix_(members, members), np.full(len(self.ranks), -1)
+        number[members] = np.arange(len(members))
+        counts = self.chunks.of(*inside).copy()
+        alike = counts[~np.eye(len(members), dtype=np.bool_)]
+        chunks = Chunks(len(members), counts=counts)
+        demand = Demand(len(members), self.demand.of(*inside))
+        if np.all(alike == alike[0]) and len(np.unique(demand.of(*np.nonzero(counts)))) == 1:
+            chunks, demand = Chunks(len(members), int(alike[0])), Demand(len(members))
+        renamed = ("peer", "source", "destination")
+        parts = (self.ranks[member] for member in members.tolist())
+        return Messages(
+            self.name,
+            tuple(
+                replace(
+                    part,
+                    **{key: number[getattr(part, key)] for key in renamed},
+                    rank=int(number[part.rank]),
+                    chunks=chunks,
+                    demand=demand,
+                )
+                for part in parts
+            ),
+        )
 
     def _title(self) -> str:
         return self.name

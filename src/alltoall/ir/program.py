@@ -168,7 +168,7 @@ class Executable(Noun):
         """Refuse FIFOs or channels of a rank that do not lead to another one."""
 
     def _problems(self, own: Any, block: int, instruction: Any) -> Iterator[str]:
-        """Yield what is wrong with an instruction of a thread block."""
+        """Yield the faults of an instruction of a thread block."""
         raise NotImplementedError
 
     @property
@@ -202,7 +202,7 @@ class Executable(Noun):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Program(Executable):
-    """One `RankProgram` per rank; the module says what it means."""
+    """One `RankProgram` per rank, with the semantics above."""
 
     BRIEF = ("ranks", "instructions")
     KIND = "a program"

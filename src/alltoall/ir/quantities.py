@@ -69,7 +69,16 @@ _TIME = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-z\u00b5\u03bc]+)\s*"
 def parse_seconds(given: str | float) -> float:
     """Return the seconds of `2us`, `0.5ms` or `1e-6`; a number is seconds already."""
     plain = plain_number(given)
-    return _with_unit(str(given)) if plain is None else plain
+    if plain is not None:
+        return plain
+    match = _TIME.fullmatch(str(given))
+    try:
+        return float(match[1]) * _SECONDS[match[2]] if match else float(given)
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(
+            f"time {reprlib.repr(str(given))}; expected a number with a unit, such as 2us, 0.5ms "
+            "or 30s; without one it is seconds"
+        ) from None
 
 
 def plain_number(given: str | float) -> float | None:
@@ -78,17 +87,6 @@ def plain_number(given: str | float) -> float | None:
         return float(given)
     except (TypeError, ValueError):
         return None
-
-
-def _with_unit(text: str) -> float:
-    match = _TIME.fullmatch(text)
-    try:
-        return float(match[1]) * _SECONDS[match[2]] if match else float(text)
-    except (KeyError, ValueError):
-        raise UsageError(
-            f"time {reprlib.repr(text)}; expected a number with a unit, such as 2us, 0.5ms or 30s; "
-            "without one it is seconds"
-        ) from None
 
 
 MAX_SIZE = 1 << 40

@@ -5,10 +5,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from alltoall.errors import UsageError
 from alltoall.ir.answer import GIGA, Answer
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
+from alltoall.ir.quantities import parse_size
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
@@ -28,12 +30,16 @@ ORDER = (
 
 
 def summary_of(answer: Answer) -> Summary:
-    """Return what an answer says, as plain values."""
+    """Return the facts of an answer as plain values."""
     topology = answer.problem.topology
     found = {**answer.learnt, **sizes_of(topology)}
+    size, latency = found.pop("bytes", None), found.pop("step_latency", 0.0)
     found["notes"] = [*answer.notes, *direct_notes(answer)]
     found |= {"time": answer.time, "bound": answer.bound, "gap": answer.gap}
     found |= {**answer.bottleneck().words(), "method": answer.method, **_own(answer)}
+    if topology.bytes_per_second is not None:
+        fabric = Fabric(topology, topology.bytes_per_second)
+        found |= physical(answer, fabric, size, latency)
     return in_order(found)
 
 
@@ -94,6 +100,19 @@ def physical(
         "bound_seconds": fabric.seconds(answer.bound, shard_bytes),
     }
     return found
+
+
+def shard_size(problem: Problem, given: str | int | None) -> Summary:
+    """Return the size of a shard for a summary; raise if links have no rate."""
+    if given is None:
+        return {}
+    size = parse_size(given)
+    if problem.topology.bytes_per_second is None:
+        raise UsageError(
+            "--bytes without --link-bandwidth; add what a link of capacity 1 carries, such as "
+            "100G, or give capacities their units in an edge list"
+        )
+    return {"bytes": size}
 
 
 OPTIMAL_NOTE = (

@@ -31,8 +31,8 @@ def using_threads(count: int) -> Iterator[int]:
         _THREADS.reset(token)
 
 
-def row_blocks(rows: int, links: int) -> Iterator[slice]:
-    """Yield slices of rows, one for each call of the core."""
-    size = max(LEAST_ROWS, BLOCK_CELLS // max(links, 1) // LEAST_ROWS * LEAST_ROWS)
+def row_blocks(rows: int, links: int, least: int = LEAST_ROWS) -> Iterator[slice]:
+    """Yield slices of rows, one for each call of the core; all but the last are whole `least`."""
+    size = max(least, BLOCK_CELLS // max(links, 1) // least * least)
     for begin in range(0, rows, size):
         yield slice(begin, min(begin + size, rows))

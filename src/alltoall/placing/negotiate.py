@@ -16,6 +16,7 @@ from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never
+from alltoall.paths.blocks import BLOCK_CELLS
 from alltoall.paths.shortest import core_graph
 from alltoall.placing.chunks import Chunks, Table
 from alltoall.placing.network import WAITING_COST, Network
@@ -25,8 +26,8 @@ from alltoall.settings import Late
 MOST_PRESSURE = 1e3
 """The largest pressure, however many rounds there are."""
 
-REROUTED_PER_CALL = 1000
-"""Chunks rerouted in one call of the core, so that Ctrl-C is heard."""
+MOST_REROUTED = 1000
+"""Chunks rerouted in one call of the core, if links are few, so that Ctrl-C is heard."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,10 @@ class _Rerouting(Negotiation):
     def move(self, begin: int, steepness: float) -> int:
         """Reroute some of the chunks over a budget."""
         chunks, budgets = self.chunks, self.budgets
+        most = min(MOST_REROUTED, max(1, BLOCK_CELLS // self.network.links))
         stopped = core.reroute(
             self.network.where, chunks.start, chunks.end, chunks.size, self.order, begin,
-            REROUTED_PER_CALL, budgets.budget, budgets.share, budgets.history, steepness,
+            most, budgets.budget, budgets.share, budgets.history, steepness,
             WAITING_COST, self.table, budgets.load,
         )  # fmt: skip
         if stopped < 0:
@@ -160,7 +162,7 @@ def negotiate(
     budgets = Budgets(budget, share, grain, params)
     order = np.random.default_rng(seed).permutation(len(chunks.start)).astype(np.int64)
     state = _Rerouting(budgets, order, network, chunks, start.astype(np.int32))
-    core.add_loads(network.where, chunks.size, share, state.table, budgets.load)
+    budgets.load += network.loads(state.table, chunks.size) * share
     grow_steeper(state, params.steepness(), late)
     return state.table, state.is_within()
 

@@ -13,8 +13,10 @@ import numpy as np
 from alltoall import core
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.paths import NOTHING
 from alltoall.ir.topology import Topology
 from alltoall.paths.shortest import core_graph
+from alltoall.placing.chunks import Table
 
 
 def no_path(topology: Topology) -> InputError:
@@ -34,6 +36,24 @@ class Network:
     capacity: Floats
     longest_path: int
     topology: Topology | None = None
+    """The names of nodes, for messages."""
+    priced: Ints | None = None
+    """The priced link of each link, `len(capacity)` for one that is free; None for itself."""
+
+    @property
+    def links(self) -> int:
+        """The number of links that paths may take."""
+        return len(self.capacity if self.priced is None else self.priced)
+
+    def loads(self, table: Table, size: Floats) -> Floats:
+        """Return the loads of the priced links by chunks on paths."""
+        count = len(self.capacity)
+        load = np.zeros(count + 1)
+        for links in table.T:
+            used = links != NOTHING
+            each = links[used] if self.priced is None else self.priced[links[used]]
+            load += np.bincount(each, size[used], count + 1)
+        return load[:count]
 
     def node_name(self, node: int) -> str:
         """Return the name of a node, for messages."""
@@ -57,7 +77,7 @@ def in_order(
     nodes = int(max(ends[0].max(), ends[1].max(), copies.max())) + 1
     blocks = np.array([0, len(order)])
     where = core.LinkOrder(nodes, *ends, order, blocks, nodes, link, len(capacity), copies)
-    return Network(where, capacity, len(order))
+    return Network(where, capacity, len(order), priced=link)
 
 
 def in_steps(
@@ -81,4 +101,4 @@ def in_steps(
         graph.nodes, graph.tail, graph.head, order.ravel(), blocks, first_switch, link_class,
         len(capacity), nodes,
     )  # fmt: skip
-    return Network(where, capacity, graph.links, graph)
+    return Network(where, capacity, graph.links, graph, link_class)

@@ -17,6 +17,7 @@ from alltoall import core
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import NOTHING
 from alltoall.lp.settings import never
+from alltoall.paths.blocks import row_blocks
 from alltoall.placing.chunks import Chunks, Table, path_room
 from alltoall.placing.network import Network
 from alltoall.placing.rounds import grow_steeper
@@ -137,8 +138,7 @@ def _begin(
     table = _empty_table(network, chunks) if start is None else start.copy()
     if table is None:
         return None
-    load = np.zeros(len(network.capacity))
-    core.add_loads(network.where, chunks.size, np.ones_like(load), table, load)
+    load = network.loads(table, chunks.size)
 
     def without_path() -> Ints:
         return np.flatnonzero(table[:, 0] == NOTHING)
@@ -152,7 +152,8 @@ def _begin(
         table[rows] = some.table
     if len(rows := without_path()):
         some = part(rows)
-        some.respond(slice(0, some.count), None, 0.0)
+        for sources in row_blocks(some.count, network.links, least=1):
+            some.respond(sources, None, 0.0)
         table[rows] = some.table
         if len(without_path()):
             return None
@@ -164,10 +165,15 @@ def _begin(
 def _empty_table(network: Network, chunks: Chunks) -> Table | None:
     """Return a table without paths, with room for detours; None if some chunk has no path."""
     start, first = _by_source(chunks)
-    hops = core.most_hops(network.where, start, first, chunks.end)
-    if hops < 0:
-        return None
-    room = path_room(hops, network.longest_path)
+    most = 0
+    for rows in row_blocks(len(start), network.links, least=1):
+        bounds = first[rows.start : rows.stop + 1]
+        ends = chunks.end[bounds[0] : bounds[-1]]
+        hops = core.most_hops(network.where, start[rows], bounds - bounds[0], ends)
+        if hops < 0:
+            return None
+        most = max(most, hops)
+    room = path_room(most, network.longest_path)
     return np.full((len(chunks.start), room), NOTHING, dtype=np.int32)
 
 

@@ -14,12 +14,11 @@ from alltoall.ir.flow import Flow
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import PROVEN, span, status_in_words
+from alltoall.ir.words import PROVEN, percent, span, status_in_words
 from alltoall.reports.diagram import Diagram
 from alltoall.reports.frames import MOST_CELLS, player_content
 from alltoall.reports.headline import (
     headline_content,
-    percent,
     proof_content,
     scale_of,
     standing,
@@ -42,7 +41,7 @@ CHECKERS: dict[type, tuple[Callable[[Any], object], str]] = {
     Routes: (check_routes, "routes are paths and carry the demand"),
     Schedule: (check_schedule, "delivers every chunk, and sends none before it has arrived"),
 }
-"""The checker of each kind, which raises, and what it proves."""
+"""The checker of each kind, and what it proves."""
 
 
 def busy_shares(answer: Answer) -> Floats:
@@ -64,7 +63,7 @@ def answer_content(
     shortest: float | None,
     sharing: int,
 ) -> dict[str, Any]:
-    """Return everything a page has of an answer that shares the page with `sharing` others."""
+    """Return the page content of an answer that shares the page with `sharing` others."""
     bounded, share = answer.bound > 0, busy_shares(answer)
     content = {
         "kind": type(answer).__name__.lower(),
@@ -97,7 +96,7 @@ def _loads(topology: Topology, share: Floats) -> dict[str, Any]:
 
 
 def topology_content(topology: Topology) -> dict[str, Any]:
-    """Return everything a page has of a topology without an answer."""
+    """Return the page content of a topology without an answer."""
     degrees = (span(map(float, each)) for each in (topology.out_degree, topology.in_degree))
     return {
         "kind": "topology",

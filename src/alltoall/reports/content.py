@@ -20,12 +20,12 @@ from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.reports.answers import CHECKERS, Answer, answer_content, topology_content
 from alltoall.reports.diagram import Diagram, draw_topology
-from alltoall.reports.headline import shortest_path_time
 from alltoall.reports.next_commands import next_commands
 from alltoall.reports.runs import Run
+from alltoall.routes.baselines.reach import shortest_path_time
 
 MOST_ENTRIES = 64
-"""Files on one page; nobody compares more bars."""
+"""Most files on one page."""
 
 COMPARED = ("name", "kind", "method", "topology", "time", "bound", "gap")
 """The facts of a page about every answer."""
@@ -107,7 +107,7 @@ class _Page:
         return {**shared, "fabric": place, "problem": problem, **content}
 
     def _place(self, topology: Topology) -> int:
-        """Return the index of the diagram of a topology; other names make another one."""
+        """Return the index of a topology's diagram; other node names need another diagram."""
         for index, each in enumerate(self.diagrams):
             if each.topology == topology and each.topology.names == topology.names:
                 return index
@@ -164,7 +164,7 @@ def _short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def _next(entry: Entry, rate: Rate | None) -> list[dict[str, str]]:
-    """Return the commands that go on from a file."""
+    """Return the next commands for a file."""
     if entry.path is None or isinstance(entry.noun, Run):
         return []
     words = rate_in_words(rate) if isinstance(rate, float | int) else rate

@@ -1,6 +1,6 @@
 """The diagram of a topology: a place for every node, a line for every link.
 
-A topology too large for that is drawn by groups of consecutive nodes. A line then stands for all
+Larger topologies are drawn by groups of consecutive nodes. A line then stands for all
 links from one group to another and shows the fullest of them, and there are `MOST_LINES` at most.
 """
 
@@ -60,7 +60,7 @@ class Diagram:
         return np.flatnonzero(np.bincount(self.group[nodes], minlength=self.groups) == size)
 
     def content(self) -> dict[str, Any]:
-        """Return everything a page needs to draw the topology."""
+        """Return the drawing data of the topology."""
         return {
             "name": self.topology.name,
             "notes": list(self.topology.notes),

@@ -1,7 +1,7 @@
 """The headline of an answer: its throughput beside shortest paths and the proven maximum.
 
-Where the rate of a link is known, numbers are bytes per second per node, and more is better. Else
-they are shard times, and less is better.
+With a link rate, numbers are GB/s per node and more is better; without, shard times and less is
+better.
 """
 
 from dataclasses import dataclass
@@ -10,29 +10,15 @@ from typing import Any
 from alltoall.ir.answer import Answer, Bottleneck
 from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.problem import Problem
-from alltoall.ir.words import PROVEN, counted
+from alltoall.ir.words import PROVEN, counted, percent
 from alltoall.reports.diagram import Diagram
 from alltoall.reports.packed import packed_ints
-from alltoall.routes.baselines.tables import route_sssp
-from alltoall.settings import RouteSettings
+from alltoall.routes.baselines.reach import METHOD
 
 SHORTEST = "shortest-path routing"
-METHOD = "sssp"
-"""The method that stands for shortest-path routing."""
-
-MOST_SEARCHED = 10_000_000
-"""Terminals times links up to which shortest paths of all pairs take a few seconds at most."""
-
 GIGA = 1e9
 SAME = 5e-4
 """Two results this close, as a share, are called equal."""
-
-
-def shortest_path_time(problem: Problem) -> float | None:
-    """Return the time of shortest-path routing, None where that would take too long to find."""
-    if len(problem.topology.terminals) * problem.topology.links > MOST_SEARCHED:
-        return None
-    return route_sssp(problem, RouteSettings()).time
 
 
 @dataclass(frozen=True)
@@ -99,7 +85,7 @@ def standing(answer: Answer, scale: Scale) -> str:
 
 
 def _proof(answer: Answer, scale: Scale) -> str:
-    """Say what no routing can do, and why."""
+    """Return the proven limit and its reason."""
     if answer.bound <= 0:
         return "no bound is claimed"
     verb = "take less than" if scale.fabric is None else "exceed"
@@ -116,19 +102,11 @@ def _versus(time: float, shortest: float, scale: Scale) -> str:
     return f"{percent(abs(more))} {'more' if more > 0 else 'less'}{throughput} than {other}"
 
 
-def percent(share: float) -> str:
-    """Return a share in percent with two digits: 37 %, 3.5 %, 0.12 %."""
-    value = 100.0 * share
-    if value >= 9.95:
-        return f"{value:,.0f} %"
-    return f"{value:.2g} %" if value == 0 or value >= 0.001 else "less than 0.001 %"
-
-
 def proof_content(bottleneck: Bottleneck, diagram: Diagram) -> dict[str, Any] | None:
     """Return the marked part of the drawing: a cut or the links that prove the bound.
 
-    A cut marks its links and the nodes on its smaller side. Links that all count alike are no
-    part: then nothing is marked, and the legend says so.
+    A cut marks its links and the nodes on its smaller side. If all links count alike, nothing is
+    marked, and the legend says so.
     """
     proof, inside = bottleneck.proof, bottleneck.inside
     links = counted(len(proof), "link")

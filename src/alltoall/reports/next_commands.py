@@ -1,4 +1,4 @@
-"""Commands that go on from a file, exactly as they can be typed."""
+"""The next commands for a file, ready to type."""
 
 import shlex
 from pathlib import Path
@@ -9,8 +9,8 @@ from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 
 RATE, UNIT = "25Gbps", "1Gbps"
-"""The rate of a capacity-1 link in a command where nobody gave one. RATE is a guess where links
-have capacity 1; other capacities are taken as rates in Gbit/s."""
+"""Rates of a capacity-1 link in commands if none is known: RATE if links have capacity 1; other
+capacities are taken as Gbit/s."""
 
 WORTH_SOLVING = 0.01
 """Gap from which it is worth while to look for better routes."""
@@ -42,7 +42,7 @@ def next_commands(
 
 
 def _from_schedule(schedule: Schedule, path: str) -> Commands:
-    """Return a run, and the file of a runtime; MSCCL takes shards of one size only."""
+    """Return the commands for a schedule; MSCCL takes shards of one size only."""
     uniform = schedule.problem.demand.uniform
     target, suffix = ("msccl", ".xml") if uniform else ("messages", ".messages")
     to = ("--to", target, *_output(path, suffix))
@@ -78,6 +78,6 @@ def _command(why: str, *words: str) -> dict[str, str]:
 
 
 def _output(path: str, suffix: str) -> tuple[str, str]:
-    """Return the option that writes a new file beside another."""
+    """Return the output option for a new file beside another."""
     here = Path(path)
     return "-o", str(here.with_name((here.stem or here.name) + suffix))

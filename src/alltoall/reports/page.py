@@ -24,7 +24,7 @@ SCRIPTS = (
     *("start.js", "drawing.js", "network.js", "matrix.js", "pointing.js"),
     *("player.js", "pairs.js", "charts.js", "main.js"),
 )
-"""Scripts of the page; each needs those before it."""
+"""Scripts of the page, in loading order."""
 
 POLICY = (
     "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
@@ -71,7 +71,7 @@ def embedded(content: Mapping[str, Any]) -> str:
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    """Fill a template in one pass, so that placeholders within values stay as they are."""
+    """Fill a template in one pass, so that placeholders inside values are kept."""
     return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], template)
 
 

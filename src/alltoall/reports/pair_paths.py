@@ -1,7 +1,7 @@
 """The paths of pairs: routes with weights and layers, paths of a flow, or sends of chunks.
 
-A page has them all up to `MOST_HOPS` links in them. Beyond, it has those of the sources asked for,
-or of some that lie evenly among all.
+A page has all paths up to `MOST_HOPS` links in total; beyond that, those of the requested sources
+or of evenly spaced ones.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ MOST_HOPS = 100_000
 def path_content(
     answer: Flow | Routes | Schedule, asked: Ints, room: int, steps_each: int
 ) -> dict[str, Any] | None:
-    """Return the paths of pairs that fit a page; a frame of the player has `steps_each` steps."""
+    """Return the paths that fit a page; a frame of the player has `steps_each` steps."""
     if isinstance(answer, Flow):
         return flow_content(answer, asked, room)
     if isinstance(answer, Routes):

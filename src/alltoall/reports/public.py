@@ -36,21 +36,12 @@ def report(
     link_bandwidth: Rate | None = None,
     sources: Sequence[str | int] | None = None,
 ) -> Report:
-    """Return a page that shows flows, routes, schedules, topologies and runs; `save` writes it.
+    """Show files as one page: numbers, proof, network, loads.
 
-    The page is one file that needs no network: the answer beside shortest-path routing and the
-    proven maximum, the topology with link loads and the cut that proves the bound, a player of
+    The page is one HTML file that works offline: the answer beside shortest-path routing and the
+    proven maximum, the network with link loads and the cut that proves the bound, a player of
     schedules, the paths of every pair, a comparison of all answers to one problem, and the next
-    commands. Everything shown is verified first.
-
-    Args:
-        subjects: files of any of these, or the nouns themselves, one or several; also the JSON of
-            `alltoall run --json` and `alltoall simulate --json`.
-        title: of the page (default: from the topologies).
-        link_bandwidth: bandwidth of a capacity-1 link, as a text such as `"25Gbps"` or in bytes per
-            second (default: from the topology).
-        sources: names or numbers of terminals whose paths are shown (default: all, or as many as
-            a page has room for).
+    commands. All files are verified first.
 
     >>> import alltoall
     >>> page = alltoall.report(alltoall.solve("torus:3x3"))
@@ -93,7 +84,7 @@ def _entry(subject: Subject, index: int) -> Entry:
 
 
 def _may_be_run(path: Path) -> bool:
-    """Return whether a file may hold the JSON of a run; a pipe is never read ahead."""
+    """Return whether a file may hold the JSON of a run; pipes are not read."""
     if not path.is_file():
         return False
     try:

@@ -8,7 +8,7 @@ from alltoall.errors import FormatError
 from alltoall.ir.files.fields import Json, short, take_int, take_list, take_object
 
 MOST_ROWS = 1_000
-"""Rows of a run; no real one has as many."""
+"""Most rows of a run."""
 
 CURVES = {
     "throughput": "throughput",

@@ -9,13 +9,15 @@ from alltoall.grammar import ROUTE, ROUTE_KEYS, read_words
 from alltoall.ir.answer import made_now
 from alltoall.ir.fabric import Rate
 from alltoall.ir.routes import Routes
+from alltoall.ir.summaries import shard_size
 from alltoall.lp.settings import never, silent
 from alltoall.routes import ROUTERS, USED_BY
 from alltoall.routes.baselines.reach import shortest_path_reach
 from alltoall.routes.search import find_routes
 from alltoall.settings import RouteSettings, search_settings
 from alltoall.topologies.background import GivenBackground
-from alltoall.topologies.given import Given, GivenDemand, GivenGroups, problem_of
+from alltoall.topologies.given import Given, GivenDemand, problem_of
+from alltoall.topologies.groups import GivenGroups
 
 NEEDS = {"slack": "bounded", "k": "k-shortest"}
 """Settings that mean something to some paths only."""
@@ -32,6 +34,7 @@ def route(
     groups: GivenGroups = None,
     background: GivenBackground = None,
     link_bandwidth: Rate | None = None,
+    bytes: str | int | None = None,
     max_routes: int | None = None,
     max_layers: int | None = None,
     chunks: int | None = None,
@@ -72,10 +75,11 @@ def route(
     solving = search_settings(words, gap, time_limit, threads, progress, stop)
     settings = RouteSettings(solve=solving, **limits, **words)
     problem = problem_of(given, demand, groups, background, link_bandwidth)
+    size = shard_size(problem, bytes)
     settings = settings.begin()
     found = find_routes(problem, name, settings, from_)
     known = settings.solve.known()
-    learnt = found.learnt() | shortest_path_reach(found.routes, settings.solve)
+    learnt = size | found.learnt() | shortest_path_reach(found.routes, settings.solve)
     return made_now(found.routes, learnt, command="alltoall.route", **known)
 
 

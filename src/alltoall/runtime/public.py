@@ -7,7 +7,7 @@ from pathlib import Path
 
 from alltoall.errors import UsageError
 from alltoall.ir.messages import Messages
-from alltoall.ir.quantities import parse_sizes
+from alltoall.ir.quantities import parse_seconds, parse_sizes
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.registry import deferred
@@ -36,13 +36,13 @@ def run(
     subject: Schedule | Routes | str | PathLike[str],
     *,
     on: str = "reference",
-    sizes: str | int | Sequence[int] = "1K:64K",
+    bytes: str | int | Sequence[int] = "1K:64K",
     ranks: int | None = None,
     iterations: int | None = None,
     warmup: int | None = None,
     sync: str = RunSettings.sync,
     mpi: str | None = None,
-    timeout: float = RunSettings.timeout,
+    timeout: str | float = RunSettings.timeout,
     rate: str = BedSettings.rate,
     fabric: str | None = None,
     topology: Given | None = None,
@@ -53,41 +53,16 @@ def run(
     cut: str | None = None,
     jobs: Sequence[Schedule | str | PathLike[str]] | None = None,
 ) -> Report | BedReport | SharedReport:
-    """Execute a schedule on ranks, check every byte, and time it.
+    """Execute a schedule on ranks, check every byte, and time it beside the library's own.
 
-    A program or plan, ours or another's, is verified first, then ranks carry out its instructions.
-    Ranks are processes on this machine. Only `"testbed"` emulates links, by network namespaces,
-    which need root on Linux. Times are those of the slowest rank, beside the runtime's own
-    all-to-all. A wrong byte, a dead rank, a link that carried unexpected bytes or a timeout is a
-    `VerificationError`.
-
-    Args:
-        subject: a `Schedule`, or the path of one, of its messages, of MSCCL XML, an MSCCL++ plan or
-            oneCCL-style XML; on a testbed also routes or their lowered form.
-        on: `"reference"` (one process, no MPI needed), `"mpi"`, `"torch"` or `"testbed"`.
-        sizes: bytes of a shard: a number, several, `"64K"`, or `"1K:16M"` by doubling. Uneven
-            demands multiply them.
-        ranks: the terminals of the schedule; anything else is refused.
-        iterations: timed repetitions; 20, on a testbed 5.
-        warmup: repetitions before those; 3, on a testbed 1.
-        sync: `"dataflow"` forwards on arrival, `"step"` has a barrier after every step (MPI).
-        mpi: `"mpich"`, `"openmpi"`, or the path of an mpiexec.
-        timeout: seconds after which all ranks are ended.
-        rate: bandwidth of a capacity-1 link of a testbed made for this run.
-        fabric: the name of an existing testbed to use.
-        topology: the network of a testbed, where the file does not say.
-        through: the runtime on a testbed, `"mpi"` or `"torch"`.
-        native: also time the runtime's own all-to-all on the testbed.
-        weights: how routes share a testbed: `"weights"` at once, `"chunks"`, `"paced"` at their
-            share of the rate, or `"phases"`.
-        steering: how a testbed steers routes: `"plain"`, a route per hop, or `"encap"`, segments.
-        cut: two nodes, such as `"0-1"`: cut their cable during the run, then solve and run the
-            rest; the report says how long that took.
-        jobs: further schedules that share the testbed: the report has each alone, all at once, and
-            one schedule for all. One size only.
+    Ranks are processes on this machine. Only the testbed emulates links: it needs root on Linux,
+    and compares times with the certified bound. A program or plan, ours or another's, is verified
+    before it runs. Times are those of the slowest rank: algbw is a rank's buffer over the mean
+    time, busbw (N-1)/N of that, the paper's throughput. A wrong byte, a dead rank, a link that
+    carried unexpected bytes, or a timeout is a `VerificationError` (exit code 4).
 
     >>> import alltoall
-    >>> report = alltoall.run(alltoall.schedule("ring:4"), sizes=[1000, 4000], iterations=2)
+    >>> report = alltoall.run(alltoall.schedule("ring:4"), bytes=[1000, 4000], iterations=2)
     >>> tuple(row.bytes for row in report.rows), all(row.ours.mean > 0 for row in report.rows)
     ((1000, 4000), True)
 
@@ -95,12 +70,12 @@ def run(
     usual = USUAL.get(on, RunSettings())
     settings = replace(
         usual,
-        sizes=_sizes(sizes),
+        sizes=_sizes(bytes),
         iterations=usual.iterations if iterations is None else iterations,
         warmup=usual.warmup if warmup is None else warmup,
         sync=sync,
         mpi=mpi,
-        timeout=timeout,
+        timeout=parse_seconds(timeout),
     )
     if jobs and on != TESTBED:
         raise UsageError(f"jobs that share the links of {on!r}, which has none; expected a testbed")
@@ -128,24 +103,15 @@ def wrap(
     launcher: str | None = None,
     report: bool = False,
     quiet: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, str]:
     """Return the environment in which an unmodified MPI program uses schedules.
 
-    With these variables, MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall, in C and Fortran, use the
-    schedule with as many ranks as their communicator. Anything else falls through to the MPI
-    library, and a line at the end says what, how often and why. A small C library is built once
-    with the program's mpicc and kept in the user's cache.
-
-    Args:
-        files: schedules, their paths, or those of their messages; `"PATH@64K"` serves shards of
-            64 KiB and above.
-        min_bytes: leave smaller shards to the library.
-        rank_map: a file of lines `node rank`, ranks of MPI_COMM_WORLD; by default rank r is
-            terminal r, in a smaller communicator its own rank r.
-        mpicc: the compiler of the program's MPI.
-        launcher: the command beside which mpicc is looked for, before the PATH.
-        report: print the line even if every all-to-all used a schedule, with bytes and seconds.
-        quiet: never print it.
+    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall, in C and Fortran, use the schedule that fits
+    their communicator: one rank per terminal, or all ranks of each host. Anything else falls
+    through to the MPI library, and one line at the end says how often and why. A SPEC's schedule is
+    made once and kept in the user's cache, as is a small C library, built with the program's mpicc.
+    `alltoall wrap` exits with the code of the command.
 
     >>> import alltoall
     >>> sorted(alltoall.wrap([alltoall.schedule("ring:4")]))
@@ -160,11 +126,12 @@ def wrap(
         launcher=launcher,
         report=report,
         quiet=quiet,
+        say=progress or (lambda _: None),
     )
 
 
 def _refuse_testbed_options(on: str, asked: BedSettings) -> None:
-    """Raise if an option that only a testbed has would change nothing."""
+    """Raise if a testbed option is set for another runtime."""
     usual = vars(BedSettings())
     # A topology may be an array, which has no one truth.
     idle = [

@@ -28,7 +28,7 @@ from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import ScheduleSettings, SolveSettings
 
 METHOD = "tsmcf-decomposed"
-LOCAL, WHAT = Local.ONE_BY_ONE, "children in steps"
+"""The name of the method."""
 
 
 def find_decomposed(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
@@ -50,7 +50,8 @@ def split_by_children(master: TimedFlow, settings: SolveSettings) -> TimedFlow:
         )
     )
     try:
-        solved = list(run_all(solve_child, children, len(master.volumes), settings, LOCAL, WHAT))
+        given = solve_child, children, len(master.volumes), settings
+        solved = list(run_all(*given, Local.ONE_BY_ONE, "children in steps"))
     except TimeoutError:
         return master
     volumes = np.zeros((len(program.weight), graph.links))

@@ -13,12 +13,12 @@ from functools import cached_property
 
 import numpy as np
 
-from alltoall import core
 from alltoall.errors import InputError
 from alltoall.flows.exact import Groups, by_source
 from alltoall.flows.program import FlowProgram
 from alltoall.flows.symmetry.orbits import Symmetry
 from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import MAX_LINKS, Topology
 
@@ -132,5 +132,30 @@ def without_detours(expansion: Expansion, paths: Ints) -> Ints:
     # All copies of a terminal are one place; each copy of a switch is a place of its own.
     stored = node < (expansion.steps + 1) * terminals
     place = np.where(stored, node % terminals, node)
-    ends = place[expansion.graph.tail], place[expansion.graph.head]
-    return core.skip_detours(paths, *ends, expansion.graph.nodes)
+    return skip_detours(paths, place[expansion.graph.tail], place[expansion.graph.head])
+
+
+def skip_detours(paths: Ints, tail: Ints, head: Ints) -> Ints:
+    """Return paths, rows of links that end with -1, that visit no place twice.
+
+    Link l leads from place `tail[l]` to place `head[l]`.
+    """
+    moves = (paths != NOTHING) & (tail[paths] != head[paths])
+    first = np.argsort(~moves, axis=1, kind="stable")
+    shorter = np.take_along_axis(np.where(moves, paths, NOTHING), first, axis=1)
+    # The ends of unused hops are places of their own.
+    ends = np.where(shorter != NOTHING, head[shorter], -1 - np.arange(shorter.shape[1]))
+    visited = np.sort(np.column_stack((tail[shorter[:, :1]], ends)), axis=1)
+    for each in np.flatnonzero((visited[:, 1:] == visited[:, :-1]).any(axis=1)):
+        row = shorter[each]
+        places, kept = [tail[row[0]]], list[int]()
+        for link in row[row != NOTHING]:
+            if head[link] in places:
+                back = places.index(head[link])
+                del places[back + 1 :], kept[back:]
+            else:
+                places.append(head[link])
+                kept.append(link)
+        row[:] = NOTHING
+        row[: len(kept)] = kept
+    return shorter

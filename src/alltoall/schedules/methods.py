@@ -16,6 +16,7 @@ from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.units import Units, normal_units, shard_unit
+from alltoall.schedules import taccl
 from alltoall.schedules.by_list import find_by_list
 from alltoall.schedules.decomposed import METHOD, find_decomposed
 from alltoall.schedules.found import FoundSchedule
@@ -54,7 +55,7 @@ def find_schedule(
         require_same_network(before.problem.topology, problem.topology)
         asked = replace(settings, chunks=before.chunks_per_shard)
     # Numbers of chunks refer to a shard of size 1, unless none is given.
-    searched = asked.chunks is None and method != "sccl"
+    searched = asked.chunks is None and method not in BASELINES
     units = normal_units(problem, shard_unit(problem) if searched else 1.0)
     costs = (settings.latency / units.time, settings.operation_cost / units.time)
     asked = replace(asked, latency=costs[0], operation_cost=costs[1])
@@ -84,15 +85,19 @@ def _refuse(method: str, settings: ScheduleSettings) -> None:
     reasons = {
         "sccl": "which takes the least steps",
         "list": "which sends what waits",
-        METHOD: "which has no such cost",
+        **dict.fromkeys((METHOD, "taccl"), "which has no such cost"),
     }
     if settings.operation_cost and method in reasons:
         raise UsageError(
             f"operation cost {settings.operation_cost:g} with method {method}, {reasons[method]}; "
             "expected method tsmcf"
         )
-    if settings.max_chunks is not None and method == "sccl":
-        raise UsageError("most chunks with method sccl, which searches no numbers; give chunks")
+    if settings.max_chunks is not None and method in BASELINES:
+        raise UsageError(
+            f"most chunks with method {method}, which searches no numbers; give chunks"
+        )
+    if settings.steps is not None and method == "taccl":
+        raise UsageError("steps with method taccl, which has no number of them; leave them out")
 
 
 def _by_shard(losses: dict[float, float], shard: float) -> dict[float, float]:
@@ -132,7 +137,8 @@ def _finder(problem: Problem, method: str, settings: ScheduleSettings) -> Finder
     Symmetry makes the program small and its schedules symmetric, unlike lists. If a small program
     is far above the bound, a list is tried too, and the better one taken.
     """
-    own = {"list": find_by_list, "sccl": _find_by_sccl, METHOD: find_decomposed}
+    own = {"list": find_by_list, METHOD: find_decomposed}
+    own |= {"sccl": _find_by_sccl, "taccl": _find_by_taccl}
     if method in own:
         return own[method]
     if settings.operation_cost:
@@ -154,11 +160,22 @@ def is_listed(problem: Problem, settings: ScheduleSettings) -> bool:
 
 
 def _find_by_sccl(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
-    """Return the schedule of the SCCL baseline, with the certificate of the flow."""
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
-    certificate = solve(problem, "grouped", settings.solve).certificate
+    return _certified(schedule, settings)
+
+
+def _find_by_taccl(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+    schedule = taccl.synthesise(problem, settings.chunks or 1, settings.latency, settings.solve)
+    return _certified(schedule, settings)
+
+
+def _certified(schedule: Schedule, settings: ScheduleSettings) -> FoundSchedule:
+    certificate = solve(schedule.problem, "grouped", settings.solve).certificate
     return FoundSchedule.single(replace(schedule, certificate=certificate), certificate.bound)
 
 
-METHODS = ("auto", "tsmcf", METHOD, "list", "sccl")
+BASELINES = ("sccl", "taccl")
+"""Methods of other tools: whole shards, and no search for numbers."""
+
+METHODS = ("auto", "tsmcf", METHOD, "list", *BASELINES)
 """All methods by name."""

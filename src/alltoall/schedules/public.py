@@ -13,13 +13,16 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.quantities import parse_seconds, parse_size, plain_number
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.summaries import shard_size
 from alltoall.lp.settings import never, silent
 from alltoall.routes.baselines.reach import shortest_path_reach
+from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.resolve import resolved_routes, resolved_schedule
 from alltoall.settings import ScheduleSettings, SolveSettings, cores, search_settings
 from alltoall.topologies.background import GivenBackground
-from alltoall.topologies.given import Given, GivenDemand, GivenGroups, problem_of, topology_of
+from alltoall.topologies.given import Given, GivenDemand, problem_of, topology_of
+from alltoall.topologies.groups import GivenGroups
 
 
 def schedule(
@@ -60,11 +63,25 @@ def schedule(
     in_shards: dict[str, Any] = {
         key: shard_times(problem, key, cost, bytes) for key, cost in costs.items()
     }
+    size = shard_size(problem, bytes)
     settings = ScheduleSettings(steps, chunks, solve=solving, **in_shards, **words).begin()
     found = find_schedule(problem, name, settings, from_)
     known = settings.solve.known()
-    learnt = found.learnt() | shortest_path_reach(found.schedule, settings.solve)
+    learnt = (
+        size
+        | found.learnt()
+        | _step_cost(found, settings)
+        | shortest_path_reach(found.schedule, settings.solve)
+    )
     return made_now(found.schedule, learnt, command="alltoall.schedule", **known)
+
+
+def _step_cost(found: FoundSchedule, settings: ScheduleSettings) -> dict[str, float]:
+    """Return what a step costs besides its time, with a share of what all messages cost."""
+    chosen = next((each for each in found.learnt().get("tradeoff", ()) if each["chosen"]), None)
+    if chosen is None:
+        return {"step_latency": settings.latency}
+    return {"step_latency": (chosen["total"] - chosen["time"]) / chosen["steps"]}
 
 
 def shard_times(problem: Problem, name: str, cost: str | float, bytes: str | int | None) -> float:

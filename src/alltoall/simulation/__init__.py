@@ -6,5 +6,6 @@
 | `fair_messages.py` | the same | messages with max-min fair rates |
 | `fluid.py` | routes, of one job or several | max-min fair rates, which change as flows end |
 | `lowered.py` | messages of a file | puts them on the links of a topology |
+| `programs.py` | MSCCL XML of any tool | the same |
 | `report.py` | all of these | a row for each size |
 """

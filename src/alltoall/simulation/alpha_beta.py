@@ -1,4 +1,4 @@
-"""Simulate schedules by the alpha-beta model: messages take time of their sender and links.
+"""Simulate schedules by the alpha-beta model: messages occupy their sender and links.
 
 All chunks from one terminal to another in one step are one message, as in `ir.messages`. A message
 of b bytes over links of rate r and latency a, in dataflow:

@@ -39,7 +39,7 @@ def messages_of_lowered(lowered: Messages, topology: Topology) -> StepMessages:
         later.append(np.repeat(place, np.diff(part.waits_first)))
         earlier.append(place[part.waits])
     pairs = np.unique(np.concatenate(later) * len(known) + np.concatenate(earlier))
-    use = _uses(topology, sender, receiver, shards)
+    use = uses_of(topology, sender, receiver, shards)
     return StepMessages(
         step, sender, receiver, *use, later=pairs // len(known), earlier=pairs % len(known)
     )
@@ -59,7 +59,7 @@ def _sizes(part: RankMessages) -> Floats:
     return np.asarray(np.add.reduceat(size, part.first[:-1])) if part.messages else np.zeros(0)
 
 
-def _uses(
+def uses_of(
     topology: Topology, sender: Ints, receiver: Ints, shards: Floats
 ) -> tuple[Ints, Ints, Ints, Floats]:
     """Return message, link, trail and shards of every use."""

@@ -1,4 +1,4 @@
-"""`alltoall.simulate`: what a schedule or routes take, predicted."""
+"""`alltoall.simulate`: predicted times of a schedule or routes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.node_tables import read_node_values
 from alltoall.ir.messages import Messages
 from alltoall.ir.problem import Problem
+from alltoall.ir.program import Program
 from alltoall.ir.quantities import bytes_per_second, parse_seconds, parse_size, parse_sizes
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
@@ -30,6 +31,7 @@ from alltoall.settings import RouteSettings
 from alltoall.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, messages_of_schedule
 from alltoall.simulation.fluid import FluidSettings
 from alltoall.simulation.lowered import messages_of_lowered
+from alltoall.simulation.programs import messages_of_program
 from alltoall.simulation.report import (
     FLUID,
     SHARED,
@@ -47,7 +49,7 @@ from alltoall.topologies.background import GivenBackground, without_background
 from alltoall.topologies.given import Given, topology_of
 from alltoall.verification import verify
 
-Subject: TypeAlias = Schedule | Routes | Messages
+Subject: TypeAlias = Schedule | Routes | Messages | Program
 """What can be simulated."""
 
 
@@ -62,7 +64,7 @@ def simulate(
     subject: Subject | str | PathLike[str] | None = None,
     *,
     link_bandwidth: Rate | None = None,
-    sizes: str | int | Sequence[int] = "1M",
+    bytes: str | int | Sequence[int] = "1M",
     latency: Seconds = 0.0,
     overhead: Seconds = 0.0,
     injection: Rate | None = None,
@@ -82,37 +84,11 @@ def simulate(
 ) -> Simulation:
     """Predict the time of a schedule or routes, a row for each size.
 
-    The subject is verified first. Schedules and their messages follow the alpha-beta model:
+    The file is verified first. A schedule is simulated message by message (alpha-beta model):
     terminals store and forward messages, and links carry them in the order of their steps. Routes
-    are a fluid: each flow has its max-min fair rate at every moment. No time is below the certified
-    `bound_seconds`.
-
-    Args:
-        subject: a `Schedule` or `Routes`, the path of either, or of the messages of a schedule; it
-            may be left out where there are jobs.
-        link_bandwidth: bandwidth of a capacity-1 link, `"25Gbps"` or bytes per second (default:
-            from the file).
-        sizes: bytes of a shard: a number, several, `"64K"`, or `"1K:16M"` by doubling.
-        latency: per-link latency, `"2us"` or seconds.
-        overhead: time that a message keeps its sender, likewise.
-        injection: rate at which a terminal can send, and receive, over all its links.
-        start: seconds at which each terminal begins, or a file of lines `node seconds`.
-        sync: of schedules: `"dataflow"` forwards on arrival, `"step"` has a barrier per step.
-        sharing: of schedules: `"due"` serves the earliest step first, `"fair"` divides links
-            max-min fairly, as TCP does.
-        weights: of routes: `"equal"` shares links equally, `"share"` paces routes at their weight.
-        flows: of routes: parallel flows of each.
-        chunk_bytes: of routes: message size; a flow sends one after the other.
-        phases: of routes: begin each phase after the one before; 0 for as many as `phase_loss`
-            allows.
-        phase_loss: the share that phases may lose.
-        resolution: of routes: how often freed bandwidth is redistributed, as a share of the time of
-            the fullest link; 0 is exact. By default exact up to 5,000 routes, then 0.001.
-        topology: the network of lowered messages, which do not say it.
-        jobs: routes of several jobs, or their paths, which share the links uncoordinated;
-            `"FILE@0.5"` begins after half a second. A subject is then the joint schedule or routes.
-        background: traffic to subtract from the links, as for `solve`.
-        progress: called with a line now and then.
+    are a fluid: each flow has its max-min fair rate at every moment. No time is below the
+    certified `bound_seconds`. Routes of several jobs share the links uncoordinated, and a file
+    beside them is their joint schedule or routes.
 
     >>> import alltoall
     >>> found = alltoall.simulate(alltoall.schedule("ring:4"), link_bandwidth=1e9, latency="1us")
@@ -130,7 +106,7 @@ def simulate(
     fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
     asked = Asked(
         fabric=fabric,
-        sizes=sizes_of(sizes),
+        sizes=sizes_of(bytes),
         begin=starts_of_terminals(start, fabric.topology),
         demand=place.problem.demand,
         bound=place.bound,
@@ -170,7 +146,7 @@ class Place:
     lengths: Floats | None = None
 
     def less(self, background: GivenBackground) -> "Place":
-        """Return the same where links have what others leave; the lengths prove more of that."""
+        """Return the problem on links less the background, with the bound recomputed."""
         if background is None:
             return self
         topology = without_background(self.problem.topology, background)
@@ -199,7 +175,7 @@ def job_of(given: Routes | str | PathLike[str]) -> JobPart:
 
 
 def _joint_place(found: Subject | None, parts: Sequence[JobPart], given: Given | None) -> Place:
-    """Return the problem of what is simulated: of a subject, which carries all jobs if any."""
+    """Return the problem of the subject, or of all jobs together."""
     if not parts:
         if found is None:
             raise UsageError("nothing to simulate; expected a file, or several jobs (--job FILE)")
@@ -234,32 +210,35 @@ def _require_same(topology: Topology, first: Topology, where: str) -> None:
 
 
 def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
-    """Return what a caller wants to be simulated; refuse what has no time on links."""
+    """Return the schedule, routes or messages to simulate; refuse anything else."""
     found = load(subject) if isinstance(subject, str | PathLike) else subject
-    if not isinstance(found, Schedule | Routes | Messages):
+    if not isinstance(found, Subject):
         raise UsageError(
             f"{kind_in_words(found)} cannot be simulated; expected a saved schedule, saved "
-            "routes, or the messages of a schedule (lower --to messages)"
+            "routes, the messages of a schedule (lower --to messages), or MSCCL XML"
         )
     return found
 
 
 def place_of(subject: Subject, topology: Given | None) -> Place:
-    """Verify what is to be simulated; return its problem and its proven bound."""
-    if not isinstance(subject, Messages):
+    """Verify the subject; return its problem and proven bound."""
+    if isinstance(subject, Schedule | Routes):
         bound = float(verify(subject).facts["bound"])
         return Place(subject.problem, bound, subject.certificate.lengths)
     if topology is None:
         raise UsageError("messages do not say which links they take; give the topology too")
-    problem = Problem(topology_of(topology), subject.demand)
+    demand = subject.demand if isinstance(subject, Messages) else subject.chunks.demand()
+    problem = Problem(topology_of(topology), demand)
     facts = verify(subject, topology=problem.topology).facts
     return Place(problem, float(facts["bound"]))
 
 
-def steps_of(subject: Schedule | Messages, topology: Topology) -> StepMessages:
-    """Return the messages of a schedule, or of a file of them."""
+def steps_of(subject: Schedule | Messages | Program, topology: Topology) -> StepMessages:
+    """Return the messages of a schedule, of a file of them, or of a program."""
     if isinstance(subject, Schedule):
         return messages_of_schedule(subject)
+    if isinstance(subject, Program):
+        return messages_of_program(subject, topology)
     return messages_of_lowered(subject, topology)
 
 
@@ -290,7 +269,7 @@ def _rate(given: Rate) -> float:
 
 
 def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
-    """Return the sizes that a caller means; they are positive and there is one."""
+    """Return the requested sizes, at least one and all positive."""
     if isinstance(sizes, str):
         return parse_sizes(sizes)
     found = (sizes,) if isinstance(sizes, int) else tuple(sizes)
@@ -326,7 +305,7 @@ def _seconds(text: str, path: Path) -> float:
 def _resolution(
     found: Subject | None, parts: Sequence[JobPart], fluid: FluidSettings
 ) -> float | None:
-    """Return that of the fluid, if there is one: of the subject, or else of the jobs."""
+    """Return the resolution of the fluid model, or None for messages."""
     if isinstance(found, Routes):
         return fluid.resolution_for(found.count)
     if found is not None:
@@ -350,12 +329,15 @@ def _require_use(
     phases: int | None,
     topology: Given | None,
 ) -> None:
-    """Raise if something is asked of a kind that it means nothing to."""
+    """Raise if a setting has no meaning for the kind of subject."""
     asked = zip(("sync", "sharing"), stepped, (SYNCS, SHARINGS), strict=True)
     for kind, given, known in asked:
         if given not in known:
             raise UsageError(f"{kind} {given!r}; expected one of {', '.join(known)}")
-    flowing, stepping = isinstance(subject, Routes), isinstance(subject, Schedule | Messages)
+    flowing, stepping = (
+        isinstance(subject, Routes),
+        isinstance(subject, Schedule | Messages | Program),
+    )
     if not stepping and stepped != (SYNCS[0], SHARINGS[0]):
         raise UsageError("sync or sharing with routes, which have no steps; leave it out")
     if several and phases is not None:
@@ -365,5 +347,5 @@ def _require_use(
             "weights, flows, chunk bytes, phases or a resolution with a schedule; expected routes, "
             "whose flows share links"
         )
-    if not isinstance(subject, Messages) and topology is not None:
+    if not isinstance(subject, Messages | Program) and topology is not None:
         raise UsageError("a topology with what says its own; it is for lowered messages, leave it")

@@ -57,8 +57,8 @@ class JobRow:
 class Simulation:
     """Predicted times of one schedule, or of routes, on a fabric.
 
-    With several jobs, `jobs` has the times of each, and `together` the times of all uncoordinated;
-    `rows` are then those of the joint schedule, or the same without one.
+    With several jobs, `jobs` has the times of each and `together` those of all uncoordinated;
+    `rows` are then those of the joint schedule, or equal to `together`.
 
     `link_rates` are the least and the largest rate of a link, in bytes a second. `resolution` is
     that of the fluid, as a share of the time of the routes; 0 is exact.

@@ -1,9 +1,9 @@
-"""Who starts the ranks of routes and says when: `python -m alltoall.testbed.conduct JOB`.
+"""Start and synchronise the ranks of routes: `python -m alltoall.testbed.conduct JOB`.
 
 One process outside the fabric becomes a rank in every terminal's namespace by forking, so that
-Python and numpy are loaded once. All start together; the time of an iteration is that of its
-slowest rank from that moment. What links have carried is read before the first and after the last
-iteration of a size, so that every byte between them is accounted for.
+Python and numpy are loaded once. All start together; an iteration takes as long as its slowest
+rank. Link counters are read before the first and after the last iteration of a size, so that every
+byte is accounted for.
 """
 
 import json
@@ -26,20 +26,20 @@ REPEATS = 2
 """How many times as many iterations as were asked for are tried at most."""
 
 START_SECONDS = 0.02
-"""How long before the common start ranks are told of it."""
+"""Notice of the common start, in seconds."""
 
 QUIET_SECONDS = 5.0
 """How long the last acknowledgements get to leave the queues before links are read."""
 
 GATHER_SECONDS = 0.002
-"""How long answers may lie: who wakes up for each of them takes time from those still at work."""
+"""Interval of collecting answers: waking for each would take time from working ranks."""
 
 TOLD_BYTES = 1 << 22
 """The longest message of a rank."""
 
 
 class Late(Exception):  # noqa: N818 - what follows is a report
-    """The time for all is over, or one waits in vain; `answers` are what ranks said last."""
+    """Raised at the timeout, or if a rank is stuck; `answers` are the ranks' last."""
 
     def __init__(self, answers: list[dict[str, Any]]) -> None:
         super().__init__("not done in time")
@@ -64,13 +64,13 @@ class RankLines:
             self.lines.append(here)
 
     def ask(self, order: dict[str, Any]) -> list[dict[str, Any]]:
-        """Tell all ranks what to do, and return what each answers."""
+        """Send a command to all ranks and return their answers."""
         for line in self.lines:
             line.send(json.dumps(order).encode())
         return self.answers()
 
     def answers(self) -> list[dict[str, Any]]:
-        """Return what each rank says next; if one is stuck or late, tell all others to stop."""
+        """Return the next answer of each rank; if one is stuck or late, stop all others."""
         found: dict[int, dict[str, Any]] = {}
         self._gather(found, self.deadline)
         if len(found) < len(self.lines) or _stuck(found):
@@ -125,7 +125,7 @@ def _be_rank(job: dict[str, Any], rank: int, namespace: str, line: socket.socket
 
 
 def main(words: list[str]) -> None:
-    """Run the job in a file, and write what was measured beside it."""
+    """Run the job in a file, and write the measurements beside it."""
     job: Any = read_json(Path(words[0]))
     bed = bed_called(job["bed"])
     rows: list[dict[str, Any]] = []
@@ -177,7 +177,7 @@ def _measured(bed: Bed, job: dict[str, Any], ranks: RankLines) -> dict[str, Any]
 
 
 def _once(ranks: RankLines) -> tuple[dict[str, float], list[str]]:
-    """Exchange once; nothing else happens between the common start and the end of the last."""
+    """Exchange once, with nothing else between the common start and the last end."""
     ranks.ask({"do": "reset"})
     start = time.monotonic_ns() + int(START_SECONDS * 1e9)
     stolen = steal_seconds()
@@ -188,7 +188,7 @@ def _once(ranks: RankLines) -> tuple[dict[str, float], list[str]]:
 
 
 def _settled(bed: Bed) -> Counted:
-    """Read what links have carried once their queues are empty."""
+    """Read the link counters once the queues are empty."""
     deadline = time.monotonic() + QUIET_SECONDS
     while (found := counted(bed)).queued and time.monotonic() < deadline:
         time.sleep(0.05)

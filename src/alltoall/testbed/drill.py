@@ -1,4 +1,4 @@
-"""A failure on purpose: a cable is cut while an all-to-all runs, and what is left goes on."""
+"""A failure drill: cut a cable during an all-to-all, and continue on the other links."""
 
 import threading
 import time
@@ -18,9 +18,9 @@ Run = Callable[[Bed], BedReport]
 def drill(
     bed: Bed, ends: tuple[int, int], moved: int, first: Run, solve: Callable[[], Run]
 ) -> BedReport:
-    """Cut a cable once `first` has sent so many bytes; return the report of what `solve` makes.
+    """Cut a cable once `first` has sent so many bytes; return the report of the new answer.
 
-    `solve` is called when the cut has been made, and returns what runs on the rest.
+    `solve` is called after the cut and returns the work for the remaining links.
     """
     said: list[str] = []
     ended: list[float] = []

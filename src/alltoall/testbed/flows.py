@@ -1,9 +1,9 @@
-"""What a host does: thousands of TCP flows, one per route.
+"""The work of a host: thousands of TCP flows, one per route.
 
-A rank listens, connects the flows that it sends, and accepts those that it receives; which flow one
-is, the address tells that it was made to. Then, again and again: make ready, wait for the common
-start, move all bytes (`moving.py`), and tell when all was there. What is told goes over a socket
-that the fabric knows nothing of; what is right is looked at when all have ended.
+A rank listens, connects its outgoing flows, and accepts incoming ones, identified by their
+destination address. Then it repeats: prepare, wait for the common start, move all bytes
+(`moving.py`), and report the end time over a socket outside the fabric. Bytes are checked when all
+have ended.
 """
 
 import json
@@ -34,13 +34,13 @@ UNPACED = 0xFFFFFFFF
 """No limit to the bytes a second of a socket."""
 
 ONE_PACKET = 8192
-"""Bytes that fit into one packet: nothing waits for its acknowledgement, which may come later.
+"""Bytes that fit into one packet, whose acknowledgement may be delayed.
 
-Or else it is sent when the bytes are taken, and for shards of a kilobyte a third of all work is
-acknowledgements. Linux forgets the wish whenever it has sent one late."""
+Otherwise acknowledgements are sent when bytes are read, a third of all work for shards of a
+kilobyte. Linux resets the option after each delayed acknowledgement."""
 
 BUFFER = 16 * 1024
-"""What a flow may have on its way before its size is known; what is set, the kernel keeps."""
+"""Initial send buffer of a flow; the kernel keeps the first value."""
 
 
 class Rank:
@@ -60,7 +60,7 @@ class Rank:
         self.input, self.output = memoryview(b""), memoryview(bytearray())
 
     def serve(self) -> None:
-        """Do what one is told until the line is closed."""
+        """Carry out commands until the control line closes."""
         deeds: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "connect": lambda _: self.connect(),
             "size": self._prepare,
@@ -80,7 +80,7 @@ class Rank:
                 self._tell(told)
 
     def _missing(self) -> list[list[int]]:
-        """Return the flows that are not connected, or have not brought all, and what is left."""
+        """Return the unfinished flows and their remaining bytes."""
         late = [[number, 0] for number in self.connecting.values()]
         if self.moves is None:
             return late
@@ -100,7 +100,7 @@ class Rank:
         self.events.register(self.line.fileno(), select.EPOLLIN)
 
     def connect(self) -> dict[str, Any]:
-        """Make all flows that leave, and take all that arrive."""
+        """Connect all outgoing flows and accept all incoming ones."""
         waiting = self.connecting
         for number, (source, _to, own, address, _phase) in enumerate(self.flows):
             if source != self.rank:
@@ -202,7 +202,7 @@ class Rank:
         return {"ready": True}
 
     def _exchange(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Exchange once from a common start; return when all was there."""
+        """Exchange once from a common start; return the end time."""
         self._move(order["at"])
         return {"ended": time.monotonic_ns()}
 
@@ -210,7 +210,7 @@ class Rank:
         return {"wrong": wrong_bytes(self.received, self.rank, self.shard, self.size["bytes"])}
 
     def exchange(self) -> None:
-        """Exchange once what the buffers have; others have to have ended the last one."""
+        """Exchange the buffers once; all ranks must have ended the previous exchange."""
         self._begin()
         self._move()
 
@@ -226,7 +226,7 @@ class Rank:
             ) from None
 
     def _begin(self) -> None:
-        """Take what a rank has for itself, which never leaves it, and start over."""
+        """Copy a rank's own shard, and reset."""
         assert self.moves is not None
         own = (np.array(self.rank), np.array(self.rank))
         length = int(self.shard.of(*own))

@@ -1,4 +1,4 @@
-"""What has to be done inside namespaces: `python -I inside.py configure|read|exec ...`.
+"""Work inside namespaces: `python -I inside.py configure|read|exec ...`.
 
     configure           JSON on standard input: for each namespace its path, the batches of `ip` and
                         `tc`, settings of its own, and its devices
@@ -7,8 +7,7 @@
     exec RECORD [NODE]  enter the namespace of a node, or of the rank that MPI says we are, and
                         become the command behind `--`
 
-Run by its path and on the standard library alone, so that a rank is where it belongs in
-milliseconds.
+Runs by its path on the standard library alone, so that a rank starts in milliseconds.
 """
 
 import ctypes
@@ -24,7 +23,7 @@ from pathlib import Path
 
 CLONE_NEWNET, CLONE_NEWNS = 0x40000000, 0x00020000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
-"""Of Linux: what to enter or to have of one's own, and how mounts are shared."""
+"""Linux flags of mounts: recursive, private."""
 
 SETTINGS = {
     "ipv4/ip_forward": "1",
@@ -48,7 +47,7 @@ DEVICE_SETTINGS = {
 """Settings of a device: a way back may differ from the way there."""
 
 COMMANDS = {"ip": ["ip"], "ip6": ["ip", "-6"], "tc": ["tc"]}
-"""What carries out which batch."""
+"""Command for each kind of batch."""
 
 LAUNCHER, LAUNCHER_PORT = "PMIX_SERVER_URI", re.compile(r";tcp4://127\.0\.0\.1:(\d+)$")
 """Where Open MPI says how its ranks reach their launcher: at a port of the machine."""
@@ -60,7 +59,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(words: list[str]) -> None:
-    """Do what the first word says."""
+    """Run the command named by the first word."""
     modes = {"configure": _configure, "run": _run_batches, "read": _read}
     if words[0] == "exec":
         _become(words[1:])
@@ -173,11 +172,11 @@ def _launcher_ports() -> set[int]:
 
 
 def _relay(port: int, home: int) -> None:
-    """Have what connects to a port here reach the same port of the machine.
+    """Relay connections to a port of this namespace to the same port of the machine.
 
-    A socket belongs to the namespace in which it was made, so a process that has been in both can
-    pass bytes on. What ranks tell their launcher does not cross the fabric, as with MPICH. It ends
-    after the rank, and is nobody's child, for a rank does not expect any.
+    A socket belongs to the namespace it was made in, so a process that was in both can relay bytes.
+    Messages from ranks to their launcher thus bypass the fabric. The relay outlives the rank and is
+    no child of it.
     """
     rank = os.pidfd_open(os.getpid())
     with socket.socket() as door:

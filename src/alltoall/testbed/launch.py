@@ -1,4 +1,4 @@
-"""Run a schedule, or what it was lowered to, on a fabric, and the library's own all-to-all."""
+"""Run a schedule or its lowered form on a fabric, and the library's own all-to-all."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,14 +24,14 @@ from alltoall.testbed.plan import IDENTITY, NETWORK
 from alltoall.testbed.report import BedReport, BedRow
 
 DEVICE_VARIABLES = ("FI_TCP_IFACE", "GLOO_SOCKET_IFNAME")
-"""By which MPICH and gloo are told whose address is theirs."""
+"""Variables that set the network device of MPICH and gloo."""
 
 KIND = "mpich"
 """The MPI whose ranks find each other through their launcher, wherever they are."""
 
 
 def device_variables(scheduled: bool) -> dict[str, str]:
-    """Return what leads ranks to each other: a schedule's to neighbours, others by a network."""
+    """Return the variables that select addresses: of neighbours, or of the routed network."""
     return dict.fromkeys(DEVICE_VARIABLES, IDENTITY if scheduled else NETWORK)
 
 
@@ -57,7 +57,7 @@ THROUGH = ("mpi", "torch")
 
 @dataclass(frozen=True, eq=False)
 class BedWork:
-    """What ranks of a fabric carry out, and the bound of its demand.
+    """The work of the ranks on a fabric, and the bound of its demand.
 
     `bound` is the least time that any all-to-all takes, in shards over capacity 1.
     """
@@ -67,12 +67,12 @@ class BedWork:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self.work.name
 
     @property
     def parts(self) -> Runnable:
-        """What each rank does."""
+        """The work of each rank."""
         return self.work.parts
 
 
@@ -91,7 +91,7 @@ def temporary_bed(topology: Topology, bytes_per_second: float) -> Iterator[Bed]:
 def run_on_bed(
     bed: Bed, work: BedWork, settings: RunSettings, through: str = "mpi", native: bool = True
 ) -> BedReport:
-    """Run on a fabric; raise if a byte is wrong, or another number crossed a link than should."""
+    """Run on a fabric; raise if a byte is wrong or a link carried unexpected bytes."""
     ranks = len(bed.plan.topology.terminals)
     if through not in THROUGH:
         raise UsageError(f"no runtime {through!r} on a fabric; expected {' or '.join(THROUGH)}")
@@ -149,9 +149,9 @@ def told(
     gates: Sequence[Path] = (),
     watch: Callable[[], str | None] = lambda: None,
 ) -> dict[str, Any]:
-    """Run ours or the library's own on a fabric; return what the ranks tell in the end.
+    """Run a schedule or the library's all-to-all on a fabric; return the ranks' final messages.
 
-    `gates` are as `run_ranks` takes them; `watch` tells of a further reason to end all ranks.
+    `gates` are those of `run_ranks`; `watch` returns a further reason to end all ranks.
     """
     if through == "mpi":
         settings = replace(settings, mpi=settings.mpi or KIND)
@@ -163,7 +163,7 @@ def told(
 
 
 def _wrong(bed: Bed, work: BedWork, reading: Reading) -> Iterator[str]:
-    """Yield the devices at ranks that have not sent, or received, what they should have."""
+    """Yield the devices of ranks that sent or received unexpected numbers of bytes."""
     plan = bed.plan
     seen: dict[tuple[int, str], int] = {}
     node = plan.topology.terminals.tolist()
@@ -186,7 +186,7 @@ def sent_otherwise(
     before: Counted,
     after: Counted,
 ) -> Iterator[str]:
-    """Yield the devices, also between switches, that have not sent what they should have in all."""
+    """Yield all devices, also between switches, that sent unexpected numbers of bytes."""
     expected: dict[tuple[int, str], int] = {}
     calls = 0
     for work, reading in runs:
@@ -199,7 +199,7 @@ def sent_otherwise(
 
 
 def _expected(bed: Bed, work: BedWork, size: int) -> dict[tuple[int, str], int]:
-    """Return what should leave through each device in one all-to-all."""
+    """Return the expected bytes through each device in one all-to-all."""
     pairs = pair_bytes(work.parts, shards_of(demand_of(work.parts), size))
     return device_bytes(bed.plan, pairs, frozenset(bed.cut))
 

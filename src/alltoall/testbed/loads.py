@@ -17,14 +17,14 @@ from alltoall.testbed.namespaces import Bed
 from alltoall.testbed.plan import Device, Plan
 
 MOST_HEADERS = 0.04
-"""What Ethernet, IP and TCP add to the bytes of a full link, at most, as a share of them."""
+"""Largest share that Ethernet, IP and TCP headers add to a full link."""
 
 MOST_ACKS = 0.03
-"""What acknowledgements of the bytes of the other direction are, at most, as a share of those."""
+"""Largest share of acknowledgements, relative to the bytes of the other direction."""
 
 SLACK_BYTES = 64 * 1024
 SLACK_PER_CALL = 16 * 1024
-"""What ranks say besides: that they are there, barriers before and after, and their times."""
+"""Bytes of other messages: start-up, barriers and times."""
 
 Place = tuple[int, str]
 """A device: its node and its name."""
@@ -50,7 +50,7 @@ def pair_bytes(work: Runnable, shard: PerShard) -> Ints:
 
 
 def _given(work: Runnable) -> Iterator[tuple[int, int, int]]:
-    """Yield the two ranks and the chunks of everything that a program or a plan hands over."""
+    """Yield the two ranks and the chunks of every transfer of a program or plan."""
     if isinstance(work, Program):
         for rank, code in enumerate(work.ranks):
             for thread in code.threads:
@@ -66,7 +66,7 @@ def _given(work: Runnable) -> Iterator[tuple[int, int, int]]:
 def device_bytes(
     plan: Plan, pairs: Ints, without: frozenset[int] = frozenset()
 ) -> dict[Place, int]:
-    """Return what should leave through each device if ranks hand each other so many bytes."""
+    """Return the expected bytes through each device for the bytes between ranks."""
     found: dict[Place, int] = defaultdict(int)
     distance = plan.distances(without)
     for source, to in np.argwhere(pairs).tolist():
@@ -118,7 +118,7 @@ def require_paths(bed: Bed, schedule: Schedule, pairs: Ints, unit: int) -> None:
 def differences(
     plan: Plan, expected: dict[Place, int], counted: dict[Place, int], calls: int
 ) -> Iterator[str]:
-    """Yield every device that has not sent what it should have, in so many all-to-alls."""
+    """Yield every device that sent an unexpected number of bytes in some all-to-alls."""
     slack = SLACK_BYTES + SLACK_PER_CALL * calls
     for cable in plan.cables:
         for device, other in (cable, cable[::-1]):

@@ -20,7 +20,7 @@ from alltoall.runtime.engine.build import build_library
 SOURCE = Path(__file__).with_name("moving.c")
 
 STOPPED, INTERRUPTED, BROKEN = 1, 2, 3
-"""Why a call may end early: told to stop, or silence; a signal came; a flow failed."""
+"""Reasons for an early end: stop command or silence, a signal, a failed flow."""
 
 NANO = 1_000_000_000
 """Nanoseconds of a second."""
@@ -30,7 +30,7 @@ Spans = Sequence[tuple[int, int]]
 
 
 class MoverStopped(Exception):  # noqa: N818 - nothing is wrong with who is told to stop
-    """The others do not wait for this any more, or nothing came for too long."""
+    """Raised when the other ranks stopped, or no byte came for too long."""
 
 
 class BrokenFlowError(ConnectionError):
@@ -44,8 +44,7 @@ class BrokenFlowError(ConnectionError):
 class FlowStruct(ctypes.Structure):
     """`Flow` of moving.c: a socket, its phase, and the bytes left to move through it.
 
-    `piece` is the one under way, of which `moved` bytes have been; `watched` is whether the socket
-    was full when there was more to send.
+    `piece` is the current one, with `moved` bytes done; `watched` is set once the socket was full.
     """
 
     _fields_ = (
@@ -72,11 +71,11 @@ def mover() -> str:
 
 
 class Moves:
-    """The flows of a host, moved again and again.
+    """The flows of a host, moved repeatedly.
 
-    `library` is what `mover` returns. `out` has the file and the phase of each socket that sends,
-    `into` the files of those that receive. `events` watches these, and `line`, which is silent
-    unless all is to stop; `silence` seconds without an event are the end, too.
+    `library` comes from `mover`. `out` has the file and phase of each sending socket, `into` the
+    files of the receiving ones. `events` watches these and `line`, which carries only a stop
+    command; `silence` seconds without an event end the exchange, too.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
-"""Fabrics that exist: made, looked at, cut, and removed. The only file that calls `ip` and `tc`.
+"""Make, inspect, cut and remove fabrics: the only file that calls `ip` and `tc`.
 
-What a fabric consists of is on disk before it is made, so that `down` finds all of it whatever
-happened in between. Only namespaces that a record names are ever touched; devices, addresses,
-routes and queues are inside them and vanish with them.
+The record of a fabric is on disk before it is made, so that `down` always finds all of it. Only
+namespaces in a record are touched; devices, addresses, routes and queues vanish with them.
 """
 
 import fcntl
@@ -27,8 +26,8 @@ from alltoall.testbed.plan import IDENTITY, Device, Plan, bucket, merged
 
 RECORDS = Path("/run/alltoall")
 NAMESPACES = Path("/run/netns")
-"""Where records of fabrics are, which a restart of the machine removes as it does the fabrics; and
-where `ip` keeps namespaces."""
+"""Folders of the records, which a reboot removes as it does the fabrics, and of `ip`'s
+namespaces."""
 
 DEFAULT_NAME = "bed"
 FORMAT = "alltoall-testbed/1"
@@ -44,23 +43,23 @@ ENVIRONMENT = {
     "OMPI_MCA_btl": "self,tcp",
     "OMPI_MCA_btl_tcp_if_include": IDENTITY,
 }
-"""What keeps MPICH, gloo and Open MPI to the fabric: no shared memory, and addresses that lead over
-links."""
+"""Variables that keep MPICH, gloo and Open MPI on the fabric: no shared memory, and addresses of
+its links."""
 
 INSIDE = (sys.executable, "-I", "-S", str(Path(__file__).with_name("inside.py")))
 GONE_SECONDS = 5.0
 """How long processes inside a fabric get to end before they are killed."""
 
 CLOSED = "tbf rate 8kbit burst 1 limit 1"
-"""A bucket that no packet fits into: what a link has once it is cut."""
+"""The token bucket of a cut link, too small for any packet."""
 
 
 @dataclass(frozen=True)
 class Bed:
-    """A fabric on this machine: what it was made from, and which links have been cut since.
+    """A fabric on this machine: its plan and its cut links.
 
-    `owner` is the process that it was made for, which removes it in the end; 0 if it is to stay.
-    `made` is whether `up` came to its end: namespaces alone have no links yet.
+    `owner` is the process that will remove it, 0 if it stays. `made` is set at the end of `up`;
+    before that, namespaces may lack links.
     """
 
     plan: Plan
@@ -70,7 +69,7 @@ class Bed:
 
     @property
     def record(self) -> Path:
-        """The file that says what there is to remove."""
+        """The file that lists what to remove."""
         return RECORDS / f"{self.plan.name}.json"
 
     @property
@@ -80,7 +79,7 @@ class Bed:
         return [str(NAMESPACES / self.plan.namespace(node)) for node in nodes]
 
     def prefix(self) -> list[str]:
-        """Return what to write before the command of a rank, so that it runs on its node."""
+        """Return the command prefix that runs a rank on its node."""
         return [*INSIDE, "exec", str(self.record), "--"]
 
     def save(self) -> None:
@@ -106,7 +105,7 @@ class Bed:
 
 @dataclass(frozen=True)
 class Counted:
-    """What the devices of all nodes have sent and dropped, and TCP sent again, since `up`."""
+    """Bytes sent and dropped by all devices, and TCP retransmissions, since `up`."""
 
     sent: dict[tuple[int, str], int]
     drops: int
@@ -115,9 +114,9 @@ class Counted:
 
 
 def up(topology: Topology, bytes_per_second: float, name: str, owner: int = 0) -> Bed:
-    """Make a fabric; nothing is done if the same one exists, and all is undone if it cannot be.
+    """Make a fabric; do nothing if the same one exists, and undo everything on failure.
 
-    What a killed `up` left of the same fabric is removed first.
+    Remains of a killed `up` are removed first.
     """
     require_testbed()
     plan = Plan(name, merged(topology)[0], bytes_per_second)
@@ -131,13 +130,13 @@ def up(topology: Topology, bytes_per_second: float, name: str, owner: int = 0) -
         elif found is not None:
             raise UsageError(
                 f"a fabric {name!r} exists and is another ({_words(found)}); remove it by alltoall "
-                f"testbed down --name {name}, or take another --name"
+                f"testbed down --fabric {name}, or take another --fabric"
             )
         taken = [path for path in bed.namespaces if Path(path).exists()]
         if taken:
             raise UsageError(
                 f"{taken[0]} exists, and no record says that alltoall made it; take another "
-                "--name, or remove it yourself"
+                "--fabric, or remove it yourself"
             )
         bed.save()
         try:
@@ -162,7 +161,7 @@ def up(topology: Topology, bytes_per_second: float, name: str, owner: int = 0) -
 
 
 def down(name: str) -> bool:
-    """Remove a fabric and end what runs in it; return whether there was one."""
+    """Remove a fabric and end its processes; return whether it existed."""
     require_testbed()
     with _locked():
         bed = _read(name)
@@ -186,7 +185,7 @@ def bed_called(name: str) -> Bed:
     if not _is_whole(found):
         raise InputError(
             f"the fabric {name!r} is not whole: what made or removed it was stopped; "
-            f"alltoall testbed down --name {name} removes what is left"
+            f"alltoall testbed down --fabric {name} removes what is left"
         )
     return found
 
@@ -200,7 +199,7 @@ def remove_orphans() -> None:
 
 
 def cut(bed: Bed, ends: tuple[int, int]) -> Bed:
-    """Cut the cable between two nodes: nothing that is sent into it arrives any more."""
+    """Cut the cable between two nodes: it drops every packet."""
     devices = _cable(bed, ends)
     _tc(bed, devices, CLOSED)
     links = {device.link for device in devices if device.link is not None}
@@ -210,7 +209,7 @@ def cut(bed: Bed, ends: tuple[int, int]) -> Bed:
 
 
 def cut_since(bed: Bed) -> str | None:
-    """Say what has been cut since a run began, which then waits in vain; None if nothing has."""
+    """Return a message if a cable was cut or the fabric removed during a run, else None."""
     if not bed.record.exists():
         return f"fabric {bed.plan.name}: removed while this ran"
     # Asked often while others measure: nothing but the one line of the record is looked at.
@@ -225,7 +224,7 @@ def cut_since(bed: Bed) -> str | None:
 
 
 def mend(bed: Bed) -> Bed:
-    """Join all that was cut, and route as at first."""
+    """Restore all cut cables and the original routes."""
     for cable in bed.plan.cables:
         if {device.link for device in cable} & set(bed.cut):
             for device in cable:
@@ -237,7 +236,7 @@ def mend(bed: Bed) -> Bed:
 
 
 def reroute(bed: Bed) -> None:
-    """Have all nodes lead around what is cut."""
+    """Route around the cut cables."""
     without = frozenset(bed.cut)
     texts = ["\n".join(bed.plan.routes(node, without)) for node in range(len(bed.namespaces))]
     _inside("run", [{"namespace": n, "ip": t} for n, t in zip(bed.namespaces, texts, strict=True)])
@@ -249,7 +248,7 @@ def install(bed: Bed, batches: dict[int, str]) -> None:
 
 
 def counted(bed: Bed) -> Counted:
-    """Read what all devices have counted."""
+    """Read the counters of all devices."""
     rows: list[dict[str, Any]] = json.loads(_inside("read", bed.namespaces))
     return Counted(
         {(node, device): n for node, row in enumerate(rows) for device, n in row["sent"].items()},
@@ -299,7 +298,7 @@ def _words(bed: Bed) -> str:
 
 
 def _remove(bed: Bed) -> None:
-    """Remove the namespaces that are left of a fabric, then its record."""
+    """Remove the namespaces of a fabric, then its record."""
     left = [path for path in bed.namespaces if Path(path).exists()]
     _end_processes(left)
     _ip("".join(f"netns delete {Path(path).name}\n" for path in left))
@@ -307,7 +306,7 @@ def _remove(bed: Bed) -> None:
 
 
 def _end_processes(namespaces: list[str]) -> None:
-    """End what still runs inside, without which a namespace would live on without a name."""
+    """End the processes inside, which would keep a namespace alive."""
     deadline = time.monotonic() + GONE_SECONDS
     number = signal.SIGTERM
     while running := _processes_in(namespaces):
@@ -364,9 +363,9 @@ def _run(command: list[str], text: str) -> str:
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """Keep others from making or removing fabrics meanwhile.
+    """Hold the lock on making and removing fabrics.
 
-    What is started here keeps the lock, so that what a killed `up` had begun ends before `down`.
+    Child processes inherit the lock, so that the work of a killed `up` ends before `down`.
     """
     RECORDS.mkdir(mode=0o755, parents=True, exist_ok=True)
     with (RECORDS / ".lock").open("w") as file:

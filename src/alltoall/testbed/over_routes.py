@@ -1,7 +1,7 @@
-"""An exchange along routes among ranks that are on a fabric already, for workloads.
+"""Exchange along routes among the ranks of a workload on a fabric.
 
-Ranks meet by MPI; what they exchange goes along the routes that the fabric has been told, a flow
-for each. `prepared` says what ranks need to know, `ByRoutes` is one of them.
+Ranks meet by MPI and exchange shards along installed routes, a flow each. `prepared` makes the
+options of the ranks' `ByRoutes`.
 """
 
 import socket
@@ -26,7 +26,7 @@ Bytes = NDArray[np.uint8]
 
 
 def prepared(bed: Bed, routes: Routes, folder: Path, steering: str = "plain") -> dict[str, str]:
-    """Have the fabric know some routes; return the options that make a rank's `ByRoutes`."""
+    """Install routes on the fabric; return the options of a rank's `ByRoutes`."""
     library, found = mover(), steered(bed.plan, routes)
     steer(bed, found, steering)
     saved, job = folder / "routes.npz", folder / "flows.json"

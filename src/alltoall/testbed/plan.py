@@ -1,4 +1,4 @@
-"""What an emulated fabric consists of: namespaces, devices, addresses, routes and rates as text.
+"""The plan of an emulated fabric: namespaces, devices, addresses, routes and rates as text.
 
 A node is a network namespace, a link a pair of virtual Ethernet devices with a token bucket at its
 tail. Two links that join the same nodes in opposite directions share a pair; a link without such a
@@ -6,10 +6,10 @@ partner has a channel back at `ACK_SHARE` of its rate, which carries acknowledge
 else. Parallel links are one device of their summed rate: a connection between two ranks has one
 path, and could not fill both.
 
-A terminal has two addresses on a device that leads nowhere. The routes to `10.77.x.y` are what a
-schedule needs: neighbours over their link, and acknowledgements back the same way. Those to
-`10.78.x.y` are what a network has: shortest paths along the links only, equal ones shared by their
-capacities. Nothing here calls anything; `namespaces.py` does.
+A terminal has two addresses on a dummy device. Routes to `10.77.x.y` serve schedules: neighbours
+over their link, and acknowledgements back over the same cable. Routes to `10.78.x.y` form a network
+of shortest paths, equal ones weighted by capacity. This file only writes text; `namespaces.py`
+calls the tools.
 """
 
 import re
@@ -25,10 +25,10 @@ from alltoall.ir.topology import Topology
 from alltoall.lowering.tables.linux import direct_address, next_hop_weights
 
 PREFIX = "a2a"
-"""With what the names of all namespaces begin that are ours."""
+"""Prefix of the names of our namespaces."""
 
 NAME = re.compile(r"[a-z0-9]{1,16}")
-"""What a fabric may be called: the name becomes part of names and paths."""
+"""Allowed names of fabrics, which become part of names and paths."""
 
 MOST_NODES = 1024
 """Namespaces that one fabric may have: the kernel takes more, two cores do not."""
@@ -39,7 +39,8 @@ GSO_BYTES = 30_000
 
 LEAST_BURST = 32 * 1024
 BURST_SECONDS = 0.0125
-"""A bucket that refills for longer forgives longer stalls, and gives more for nothing."""
+"""Refill time of a token bucket: longer tolerates longer stalls, but lets larger free bursts
+pass."""
 
 QUEUE_BYTES = 8_000_000
 """Deep, so that many flows share a link fairly: shallow queues drop at random."""
@@ -68,7 +69,7 @@ reached 0.933 of the bound, 64 KiB 0.945, 128 KiB 0.907, and no limit 0.885."""
 class Device:
     """One end of a cable: where it is, what it is called, and how fast it sends.
 
-    `link` is the link that leaves through it; None if all it carries is acknowledgements.
+    `link` is the link that leaves through it; None if it carries acknowledgements only.
     """
 
     node: int
@@ -106,7 +107,7 @@ class Plan:
 
     @cached_property
     def rates(self) -> Floats:
-        """What each link carries, in bytes per second."""
+        """The rate of each link, in bytes per second."""
         return self.topology.capacity * self.bytes_per_second
 
     @cached_property
@@ -116,7 +117,7 @@ class Plan:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """What the namespaces of this fabric set besides: short send buffers behind switches."""
+        """Further settings of the namespaces: short send buffers behind switches."""
         if len(self.topology.terminals) == self.topology.nodes:
             return {}
         most = max(LEAST_SEND_BUFFER, round(SEND_SECONDS * float(self.rates.min())))
@@ -161,7 +162,7 @@ class Plan:
 
     @cached_property
     def _ports(self) -> Ints:
-        """The number of each link among those that leave its tail, in the order of links."""
+        """The index of each link among the links of its tail."""
         ports = np.empty(self.topology.links, dtype=np.int64)
         ports[np.argsort(self.topology.tail, kind="stable")] = inner_index(self.topology.out_degree)
         return ports
@@ -220,9 +221,9 @@ class Plan:
         )
 
     def routes(self, node: int, without: frozenset[int] = frozenset()) -> list[str]:
-        """Return the lines that lead from a node to every terminal, in both ranges of addresses.
+        """Return the route commands of a node to every terminal, in both address ranges.
 
-        Links `without` are not used, nor is what comes back along them.
+        Links `without` and their reverse links are not used.
         """
         lines: list[str] = []
         distance = self.distances(without)
@@ -246,7 +247,7 @@ class Plan:
     def next_device(
         self, node: int, position: int, distance: Ints, without: frozenset[int] = frozenset()
     ) -> Device | None:
-        """Return through which device a node sends what is for the direct address of a terminal."""
+        """Return the device through which a node reaches the direct address of a terminal."""
         to = int(self.topology.terminals[position])
         for device in self.devices[node]:
             # A channel back exists only as long as its one-way link does.
@@ -260,9 +261,9 @@ class Plan:
         return {}
 
     def distances(self, without: frozenset[int] = frozenset()) -> Ints:
-        """Return the hops from every node to each terminal, -1 if there is no way; terminals first.
+        """Return the hops from every node to each terminal, -1 if unreachable; terminals first.
 
-        Terminals pass on what others send, as switches do.
+        Terminals forward, as switches do.
         """
         if without in self._known:
             return self._known[without]
@@ -295,7 +296,7 @@ class Plan:
 
     @cached_property
     def _macs(self) -> dict[tuple[int, int], str]:
-        """What is at the other end of a cable, by its two nodes."""
+        """The MAC address at the other end of a cable, by its two nodes."""
         there = {(far.node, near.node): near.mac for far, near in self.cables}
         return there | {(near.node, far.node): far.mac for far, near in self.cables}
 
@@ -321,7 +322,7 @@ def merged(topology: Topology) -> tuple[Topology, Ints]:
 
 
 def network_address(node: int) -> str:
-    """Return the address of a terminal that others reach by shortest paths."""
+    """Return a terminal's address on the shortest-path network."""
     return f"10.78.{node >> 8}.{node & 255}"
 
 
@@ -340,7 +341,7 @@ def _via(address: Addressing, device: Device) -> str:
 
 
 def _mac(kind: int, node: int, index: int) -> str:
-    """Return an address of our own making: locally administered, and told apart by its parts."""
+    """Return a unique, locally administered MAC address."""
     parts = (2, kind, node >> 8, node & 255, index >> 8, index & 255)
     return ":".join(f"{part:02x}" for part in parts)
 

@@ -1,4 +1,4 @@
-"""What is behind `alltoall.run(..., on="testbed")`: a file and a fabric become a report."""
+"""`alltoall.run(..., on="testbed")`: run a file on a fabric and report."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,15 +42,15 @@ MOST_ITERATIONS = 10_000
 """Of a run that a cut is to end."""
 
 PHASE_LOSS = 0.05
-"""What sending routes phase after phase may cost in time, by their loads."""
+"""Largest loss of time by phases, computed from the loads."""
 
 
 Subject = Schedule | Routes | str | PathLike[str]
-"""What callers may run: an answer, or the path of any file that ranks or a fabric can take."""
+"""What can be run: an answer, or the path of a file for ranks or a fabric."""
 
 
 def run_on_testbed(given: Subject, run: RunSettings, asked: BedSettings) -> BedReport:
-    """Run schedules, routes, or what they were lowered to, on a fabric of namespaces."""
+    """Run schedules, routes, or their lowered forms, on a fabric of namespaces."""
     name, subject, file = _opened(given)
     own = getattr(getattr(subject, "problem", None), "topology", None)
     with bed_for(own, asked, name) as bed:
@@ -72,7 +72,7 @@ def run_on_testbed(given: Subject, run: RunSettings, asked: BedSettings) -> BedR
 
 
 def _opened(given: Subject) -> tuple[str, object, bytes | None]:
-    """Return a name, what a caller gave or its file stands for, and the bytes of a program."""
+    """Return the name and content of the subject, and the bytes of a program."""
     if isinstance(given, Schedule | Routes):
         return f"{type(given).__name__} of {given.problem.topology.name}", given, None
     found = opened(Path(given))
@@ -113,7 +113,7 @@ def _schedule_of(given: Subject) -> tuple[str, Schedule]:
 
 
 def _work(bed: Bed, answer: Schedule, name: str, run: RunSettings, asked: BedSettings) -> BedWork:
-    """Return what ranks are to do; raise if that is not for this fabric."""
+    """Return the ranks' work; raise if it is not for this fabric."""
     work = rank_work(name, answer)
     require_runnable(work, asked.through, None, run)
     require_same(bed, answer, name)
@@ -126,7 +126,7 @@ def _work(bed: Bed, answer: Schedule, name: str, run: RunSettings, asked: BedSet
 def _drilled(
     bed: Bed, subject: object, name: str, run: RunSettings, asked: BedSettings
 ) -> BedReport:
-    """Cut a cable while a schedule, or routes, run; solve for what is left, and run that."""
+    """Cut a cable during a run, solve for the remaining links, and run the new answer."""
     if not isinstance(subject, Schedule | Routes):
         raise UsageError(f"{name}: cannot be made again without a cable; expected saved answers")
     topology = subject.problem.topology
@@ -188,7 +188,7 @@ def _run_routes(
 
 @contextmanager
 def bed_for(own: Topology | None, asked: BedSettings, subject: str) -> Iterator[Bed]:
-    """Give the fabric that is asked for: one that exists, or one for this run only."""
+    """Yield the requested fabric: an existing one, or one for this run only."""
     require_testbed()
     if asked.fabric is not None:
         bed = bed_called(asked.fabric)
@@ -208,7 +208,7 @@ def bed_for(own: Topology | None, asked: BedSettings, subject: str) -> Iterator[
 
 
 def require_same(bed: Bed, schedule: Schedule, subject: str) -> None:
-    """Refuse a schedule that is for other links than the fabric has, less those that are cut."""
+    """Refuse a schedule for other links than the uncut ones of the fabric."""
     wanted, found = merged(schedule.problem.topology)[0], bed.plan.topology
     links = [set(rows(each.tail, each.head, each.capacity)) for each in (wanted, found)]
     cut = np.array(bed.cut, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a run on a fabric is reported as: a row for every size, or one for every job."""
+"""Reports of runs on a fabric: a row per size, or one per job."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,10 +11,10 @@ DEFAULT_RATE = "20mbit"
 
 @dataclass(frozen=True)
 class BedSettings:
-    """Which fabric to run on, and how.
+    """The fabric to run on, and how.
 
-    An existing one by the name `fabric`; else one made for the run, with links of `rate` at
-    capacity 1, of the topology of the file, or of `topology` if the file does not say.
+    `fabric` names an existing one; otherwise one is made for the run, with links of `rate` at
+    capacity 1, from the topology of the file or from `topology`.
     """
 
     rate: str = DEFAULT_RATE
@@ -31,9 +31,15 @@ class BedSettings:
 class BedRow:
     """What was measured for shards of `bytes`.
 
-    `seconds` is the median of the iterations, each by its slowest rank. A link that was idle sends
-    its burst at once, so that some bytes took no time: `credit_seconds` is what they would have
-    taken. `throughput` is what a rank sends, over the sum of both; `fraction` is its share of
+    `seconds` is the median of the iterations, each by its slowest rank. An
+    idle link
+    sends its
+    first burst
+    in no time:
+    `credit_seconds`
+    is the time
+    that this
+    saved. `throughput` is what a rank sends, over the sum of both; `fraction` is its share of
     `bound_throughput`, which no schedule exceeds: (N - 1) f b. `ratio` is how much faster it is
     than the library's own. `load_fraction` is the share of what the largest link load of routes
     allows. `steal` is the largest share of a processor that others took; `disagreements` name links
@@ -61,10 +67,10 @@ class BedRow:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What became of a cut, in seconds since it was made.
+    """The recovery from a cut, in seconds since the cut.
 
-    Until the run under way had ended with `said`, until there was an answer for what is left of the
-    fabric, until the nodes knew it, and until an all-to-all by it was complete and checked.
+    The current run ended with the message `said`; a new answer was solved, then installed, then an
+    all-to-all by it was complete and checked.
     """
 
     cable: str
@@ -77,7 +83,7 @@ class Recovery:
 
 @dataclass(frozen=True)
 class BedReport:
-    """What one run on a fabric found; valid if no byte was wrong and no counter disagrees."""
+    """The result of a run on a fabric; valid if all bytes and counters are right."""
 
     fabric: str
     topology: str
@@ -97,10 +103,9 @@ class BedReport:
 
 @dataclass(frozen=True)
 class SharedJob:
-    """One of the jobs that share a fabric: its median times by itself, and beside the others.
+    """One of the jobs that share a fabric: its median times alone and beside the others.
 
-    `iterations` is how often it was repeated beside them: a short job often, so that it is under
-    way for as long as the longest.
+    `iterations` counts its repetitions beside them: a short job repeats until the longest ends.
     """
 
     file: str
@@ -111,12 +116,12 @@ class SharedJob:
 
 @dataclass(frozen=True)
 class SharedReport:
-    """What several jobs on one fabric found; valid as a `BedReport` is.
+    """The result of several jobs on one fabric; valid as a `BedReport` is.
 
-    `together_seconds` is the slowest job's while all run as they are. `joint_seconds` is the time
-    of one schedule that moves what one all-to-all of every job does, which takes at least
-    `bound_seconds`; `ratio` is how many times as long the first is. Where jobs were repeated
-    unequally often, more bytes than those were moved during the slowest one's all-to-all.
+    `together_seconds` is the time of the slowest job while all run uncoordinated. `joint_seconds`
+    is the time of one schedule for one all-to-all of every job, at least `bound_seconds`; `ratio`
+    is the first over the second. If jobs repeat unequally often, more bytes move during the slowest
+    one's all-to-all.
     `retransmits` and `drops` are of all jobs together, and `rows` those of a `BedReport` of the
     joint schedule.
     """

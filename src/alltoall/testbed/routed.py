@@ -1,9 +1,29 @@
-"""Routes run on a fabric: every route a TCP flow that is kept on its path, bytes and links checked.
+"""Run routes on a fabric: a TCP flow per route, pinned to its path, with bytes and links checked.
 
 The figures are those of `runtime.bench`: a throughput is what a rank sends others, over the time of
-the slowest. Buckets that are full at the start send a burst for nothing; the time that this saves
-on the busiest link is added before anything is divided by time, so that no share of a bound comes
-from it. What each link counted must be at least the payload of the routes over it, and at most that
+the slowest. Token
+buckets
+that are
+full at
+the
+start
+send a
+free
+burst;
+the time
+saved on
+the
+busiest
+link is
+added to
+all
+times,
+so that
+it
+raises
+no share
+of a
+bound. What each link counted must be at least the payload of the routes over it, and at most that
 with the headers it needs and the acknowledgements of routes that are answered over it.
 """
 
@@ -38,16 +58,16 @@ PER_FLOW = 4 * 250
 """Bytes of a flow besides: the packets that it does not fill, or that only acknowledge."""
 
 PER_LINK = 4096
-"""Bytes of a link that are of no flow: what devices say when they appear."""
+"""Bytes of a link outside all flows, sent by devices when they appear."""
 
 RETRANSMITTED = 9_200
 """Bytes of a packet that was sent again, at most."""
 
 SILENCE = 15.0
-"""Seconds without a byte after which a host gives up: three times what TCP takes to send again."""
+"""Seconds without a byte after which a host gives up: three TCP retransmission timeouts."""
 
 GRACE_SECONDS = 15.0
-"""How long after the time limit those that run get to say what is missing."""
+"""Time after the time limit for ranks to report missing bytes."""
 
 MOST_TOLD = 5
 """Flows that did not arrive, and links, that a message names."""
@@ -67,12 +87,11 @@ def run_routes(
     timeout: float = 300.0,
     silence: float = SILENCE,
 ) -> tuple[BedRow, ...]:
-    """Install routes on a fabric, run them at every size, and return what was measured.
+    """Install routes on a fabric, run them at every size, and return the measurements.
 
-    `weights` is one of `WEIGHTS`; `phases` needs the `phase` of each route. `buffer` is what a flow
-    may have on its way, per hop. Raise if a byte is wrong, if not all is done after `timeout`
-    seconds, or if a host waits and nothing comes for `silence` seconds; a row says whether links
-    carried what they should have.
+    `weights` is one of `WEIGHTS`; `phases` needs the `phase` of each route. `buffer` limits the
+    bytes of a flow in transit, per hop. Raise if a byte is wrong, after `timeout` seconds, or if a
+    host receives nothing for `silence` seconds; a row says whether link counters were as expected.
     """
     _check(routes, sizes, weights, steering, phase)
     found = steered(bed.plan, routes)
@@ -221,7 +240,7 @@ def _row(
 
 
 def disagreements(bed: Bed, found: Steered, carried: Ints, told: dict[str, Any]) -> list[str]:
-    """Name the links that did not carry what routes with so many bytes each lay on them."""
+    """Return the links that carried unexpected bytes, given the bytes of each route."""
     routes, exchanges = found.routes, told["exchanges"]
     least = _payload(routes, carried)
     flows = exchanges * (carried > 0).astype(np.float64)
@@ -248,7 +267,7 @@ def disagreements(bed: Bed, found: Steered, carried: Ints, told: dict[str, Any])
 
 
 def _late(found: Steered, missing: list[list[int]], text: str) -> str:
-    """Say what was not there in time, and which cables all of it needed."""
+    """Return a message on the missing bytes and the cables that all of them needed."""
     if not missing:
         return f"{text}, and no flow has anything left; give it more time"
     routes = found.routes
@@ -268,7 +287,7 @@ def _late(found: Steered, missing: list[list[int]], text: str) -> str:
 
 
 def _cables(found: Steered, route: int) -> set[tuple[int, int]]:
-    """Return the two ends of all that a flow and its acknowledgements go over."""
+    """Return the two ends of every link of a flow and of its acknowledgements."""
     routes, topology = found.routes, found.routes.problem.topology
     ways = (route, int(found.back[route]))
     links = [each for way in ways for each in routes.link[slice(*routes.start[way : way + 2])]]

@@ -1,4 +1,4 @@
-"""Which bytes of a shard each route carries: pieces, one after another, that cover all shards.
+"""The bytes of a shard on each route: consecutive pieces that cover all shards.
 
 `weights`, `paced` and `phases` give every route one piece in proportion to its weight; `chunks`
 cuts each shard into equal chunks, and gives them to the routes in turn, each as many as its weight
@@ -20,19 +20,19 @@ WEIGHTS = ("weights", "chunks", "paced", "phases")
 share of the rate, or phase after phase."""
 
 CHUNKS = 16
-"""Chunks of a shard if the routes do not say of what their weights are multiples."""
+"""Chunks of a shard if the routes' weights have no common denominator."""
 
 MOST_CHUNKS = 64
 """Chunks of a shard at most: weights in finer steps are rounded."""
 
 BUFFER = 32 * 1024
-"""What a flow of the mean size may have on its way, for every hop that it and its answers take.
+"""Send buffer of a flow of mean size, per hop of it and of its acknowledgements.
 
-Small, so that queues are short. A flow is as fast as its buffer is large and its way short: in
-proportion to hops and bytes, all end together."""
+It is small, so that queues are short. The rate of a flow is its buffer over its round trip: with
+buffers in proportion to hops and bytes, all flows end together."""
 
 LEAST_BUFFER = 16 * 1024
-"""What every flow may have on its way: two jumbo frames, or the second would wait for the first."""
+"""Least send buffer of a flow: two jumbo frames, or the second would wait for the first."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Pieces:
 
 
 def buffers_of(routes: Routes, back: Ints, cut: Pieces, buffer: int = BUFFER) -> list[int]:
-    """Return what each flow may have on its way; `back` are the routes of acknowledgements."""
+    """Return the send buffer of each flow; `back` are the routes of acknowledgements."""
     carried = cut.bytes_of(routes.count)
     hops = routes.hops
     mean = carried[carried > 0].mean()

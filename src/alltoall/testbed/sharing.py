@@ -1,4 +1,4 @@
-"""Several jobs on one fabric: each alone, all at once as they are, and by one joint schedule."""
+"""Several jobs on one fabric: each alone, all uncoordinated at once, and by one joint schedule."""
 
 import tempfile
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from alltoall.testbed.report import SharedJob, SharedReport
 def share(
     bed: Bed, works: Sequence[BedWork], joint: BedWork, settings: RunSettings, through: str
 ) -> SharedReport:
-    """Run jobs of one size on a fabric, and what does the same as all of them; raise as for one."""
+    """Run jobs of one size on a fabric, and their joint schedule; raise as for one job."""
     alone = [run_on_bed(bed, work, settings, through, native=False) for work in works]
     own = [report.rows[0].seconds for report in alone]
     # All are to be under way for about as long, so that none is timed on a fabric that is idle.
@@ -63,7 +63,7 @@ def share(
 def _together(
     bed: Bed, works: Sequence[BedWork], times: Sequence[int], settings: RunSettings, through: str
 ) -> list[Reading]:
-    """Run jobs at once, each so many times; all end if one fails."""
+    """Run jobs at once, each repeated as given; all end if one fails."""
     failed = Event()
     subject = _subject(bed, works)
 

@@ -1,11 +1,11 @@
-"""Routes as what the nodes of a fabric have to know: addresses, neighbours, and a way per route.
+"""Routes as configuration of the nodes of a fabric: addresses, neighbours, and a path per route.
 
-Every route of a pair has an address of its own, and so have the ways of acknowledgements: whoever
-sends along route k from S to D binds the address of a route from D to S, and what comes back takes
-that one. Pairs that only send one way get a shortest way back, which carries no data.
+Every route of a pair has its own address, and so have the routes of acknowledgements: a sender
+along route k from S to D binds the address of a route from D to S, which acknowledgements take.
+Pairs that send one way only get a shortest route back, which carries no data.
 
-The commands are those of `lower --to srv6`; what is added here is what the fabric itself has to set
-up, and what TCP needs on deep queues.
+The commands are those of `lower --to srv6`, plus the setup of the fabric and TCP settings for deep
+queues.
 """
 
 from dataclasses import dataclass, replace
@@ -30,15 +30,15 @@ from alltoall.testbed.namespaces import Bed, install
 from alltoall.testbed.plan import ROUTE_OPTIONS, Plan, merged
 
 LINKS, ENDS = "fc01::/16", "fc02::/16"
-"""Where the addresses of links, and those of routes, are."""
+"""Address prefixes of links and of routes."""
 
 
 @dataclass(frozen=True)
 class Steered:
-    """Routes on a fabric, in the order of their addresses, and the way back of each.
+    """Routes on a fabric, in the order of their addresses, and the return route of each.
 
-    Route r is reached by `address[r]`; acknowledgements of it take route `back[r]`. Ways back that
-    no demand needs are routes of weight 0. `bound` is the certified one of the routes as they were.
+    Route r has `address[r]`; its acknowledgements take route `back[r]`. Return routes without
+    demand have weight 0. `bound` is the certified bound of the original routes.
     """
 
     routes: Routes
@@ -55,7 +55,7 @@ def steered(plan: Plan, routes: Routes) -> Steered:
 
 
 def batches(plan: Plan, found: Steered, steering: str) -> dict[int, str]:
-    """Return what each node is to run: what was installed before goes, then all is set up."""
+    """Return the commands of each node: remove the installed routes, then set up the new ones."""
     commands = node_batches(emit_srv6(found.routes, Options(steering=steering)))
     links = _link_lines(plan)
     gone = (f"address flush dev lo to {ENDS}", *(f"route flush root {x}" for x in (ENDS, LINKS)))
@@ -70,14 +70,14 @@ def batches(plan: Plan, found: Steered, steering: str) -> dict[int, str]:
 
 
 def steer(bed: Bed, found: Steered, steering: str) -> None:
-    """Install routes on a fabric in the place of those that it had."""
+    """Install routes on a fabric, replacing the installed ones."""
     install(bed, batches(bed.plan, found, steering))
 
 
 def _link_lines(plan: Plan) -> list[list[str]]:
-    """Return for each node the addresses of links that arrive, and who is behind those it sends.
+    """Return for each node the addresses of incoming links and its neighbour entries.
 
-    Known from the start: a question would wait in the queue behind all data.
+    Neighbours are configured: a request for them would wait in the queue behind all data.
     """
     segment = link_addresses(plan.topology)
     lines: list[list[str]] = [[] for _ in range(plan.topology.nodes)]
@@ -95,9 +95,9 @@ def _link_lines(plan: Plan) -> list[list[str]]:
 
 
 def _on_fabric(plan: Plan, routes: Routes) -> Routes:
-    """Return routes over the links of the fabric, where parallel links are one.
+    """Return routes over the links of the fabric, where parallel links are merged.
 
-    They may have been made for what a failure left of it.
+    The routes may be for a fabric with failed links.
     """
     fabric = plan.topology
     topology, link = merged(routes.problem.topology)

@@ -26,7 +26,7 @@ def smallest_factor(number: int) -> int:
 
 
 def prime_power(q: int) -> tuple[int, int] | None:
-    """Return the prime and the exponent of which q is a power, or None if it is none."""
+    """Return the prime and exponent of a prime power q, or None."""
     if q < 2:
         return None
     prime = smallest_factor(q)

@@ -12,6 +12,7 @@ from alltoall.ir.arrays import Floats, frozen
 from alltoall.ir.files.fields import short
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.flow import Flow
+from alltoall.ir.quantities import plain_number
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 
@@ -62,7 +63,9 @@ def _rates_of_file(words: str, topology: Topology) -> Floats:
     from alltoall.ir.files.text import decode, read_bytes  # noqa: PLC0415
 
     name, at, share = words.rpartition("@")
-    name, factor = (name, _parse_share(share)) if at and name else (words, 1.0)
+    name, factor = (name, plain_number(share)) if at and name else (words, 1.0)
+    if factor is None or not 0 <= factor < np.inf:
+        raise UsageError(f"background @{share}; expected a share after the file, such as @0.5")
     data, where = read_bytes(Path(name), MAX_BACKGROUND_BYTES), str(Path(name))
     if is_archive(data):
         return factor * _rates_of_answer(artefact_from_bytes(data, where), topology, where)
@@ -73,16 +76,6 @@ def _rates_of_file(words: str, topology: Topology) -> Floats:
     if not is_saved(value):
         raise FormatError(f"{where}: JSON of no flow and no routes; expected one of them, or lines")
     return factor * _rates_of_answer(saved_from_json(value, where), topology, where)
-
-
-def _parse_share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share < np.inf:
-        raise UsageError(f"background @{text}; expected a share after the file, such as @0.5")
-    return share
 
 
 def _rates_of_answer(answer: object, topology: Topology, where: str) -> Floats:

@@ -4,23 +4,22 @@ GPUs are the terminals, and all rates are in Gbit/s. Any topology can join the G
 links of capacity 1 carry `link`, or the rate that the topology itself states. The outside is any
 topology too, and `over` selects its terminals:
 
-- `hosts`: the hosts. The cables of a host are dealt out to its NICs in turn, so with degree 4 and
-  8 NICs every cable is there twice, and with degree 4 and 2 NICs every NIC has two.
-- `rails`: the NICs of one number, one in every host; there is a copy of the outside for each
-  number. The outside `rail` is a switch for each of them.
+- `hosts`: the hosts. The cables of a host are dealt to its NICs in turn: with degree 4 and 8 NICs
+every cable is doubled, with degree 4 and 2 NICs every NIC has two cables.
+- `rails`: the NICs of one number, one in every host; each number has its own copy of the outside.
+The outside `rail` is one switch per number.
 - `nics`: all NICs, host by host.
 
-A NIC that has several cables shares its rate out to them, and a cable is as fast as its slower end.
+A NIC with several cables divides its rate among them, and a cable is as fast as its slower end.
 Cables between switches are as fast as the fastest NIC. Capacities of the outside multiply these
 rates, unless they are rates themselves: then a cable is no faster than that.
 
-A NIC is linked, at its rate, to the GPUs that are nearest (`attach=gpu`, over PCIe): with as many
-NICs as GPUs to the one of its number, with fewer to as many GPUs as share it. NICs do not forward:
-traffic from outside has to reach a GPU before it leaves again, and GPUs that share a NIC do not
-talk through it. So a NIC with more than one neighbour on either side, which otherwise could, has a
-node for each direction, `host0:nic1` to send and `host0:nic1/in` to receive. `forward=nic` links
-the second to the first, for NICs that forward. With `attach=switch` NICs are linked to a switch of
-the inside, which then forwards for them too.
+A NIC is linked, at its rate, to its nearest GPUs over PCIe (`attach=gpu`): one GPU each if there
+are as many NICs as GPUs, else the GPUs that share it. NICs do not forward: outside traffic must
+reach a GPU before it leaves again, and GPUs that share a NIC do not talk through it. A NIC with
+several neighbours on one side therefore has a node per direction, `host0:nic1` to send and
+`host0:nic1/in` to receive. `forward=nic` joins the two, for NICs that forward. With `attach=switch`
+NICs are linked to a switch of the host, which then forwards for them.
 
 A single host is its inside alone, without an outside or NICs.
 

@@ -1,8 +1,8 @@
 """Expanders: Jellyfish and Xpander, random regular graphs, and the best networks found by search.
 
-The same seed gives the same graph. `best:n=64,d=4` comes from a file of the package, which has, for
-every size and degree that was searched, the heads of all links as bytes, in order of their tails,
-and the certified time; `benchmarks/catalogue.py` makes it.
+The same seed gives the same graph. `best:n=64,d=4` is read from a package file that
+`benchmarks/catalogue.py` writes: for every size and degree searched, the heads of all links as
+bytes, in order of tails, and the certified time.
 """
 
 import random
@@ -29,9 +29,9 @@ _DRAWS = 1000
 
 
 def best(n: int, d: int, bidirectional: bool = False) -> Topology:
-    """Build the best network of `n` nodes with `d` ports each that was found by search.
+    """Build the best network found by search, of `n` nodes with `d` ports each.
 
-    One-way links, d out of every node and d into it, unless `bidirectional` asks for cables. Found
+    It has one-way links, d out of every node and d into it, or cables if `bidirectional`. Found
     among lifts of small graphs and by annealing; docs/design.md says how good they are.
     """
     name = f"best:n={n},d={d}" + (",bidirectional=true" if bidirectional else "")

@@ -52,7 +52,10 @@ def failures_of(
     or only the named ones.
     """
     if only:
-        return len(only), iter([_parse_failure(topology, text) for text in only])
+        # All cables between two nodes fail together, and so do the parts of `a-b+c`.
+        words = [[text] if topology.has_node(text) else text.split(TOGETHER) for text in only]
+        parts = [[_parse_part(topology, each.strip()) for each in row] for row in words]
+        return len(only), map(_join, parts)
     if min(links, nodes) < 0 or links + nodes == 0:
         raise UsageError(f"{links} links or {nodes} nodes fail; expected at least 1 of either")
     kinds = [(_cables(topology), links), (_nodes(topology), nodes)]
@@ -70,7 +73,7 @@ def _join(parts: Sequence[Failure]) -> Failure:
 
 
 def _cables(topology: Topology) -> list[Failure]:
-    """Return the failure of every cable or one-way link; one stands for equal parallel ones."""
+    """Return the failure of every cable or one-way link, one for equal parallel links."""
     first = cable_links(topology)
     back = partner_links(topology)[first] if topology.bidirectional else first
     ends = list(rows(topology.tail[first], topology.head[first]))
@@ -90,12 +93,6 @@ def _nodes(topology: Topology) -> list[Failure]:
 
 def _link_name(topology: Topology, pair: tuple[int, int]) -> str:
     return f"link {'-'.join(map(topology.node_name, pair))}"
-
-
-def _parse_failure(topology: Topology, text: str) -> Failure:
-    """Parse a failure such as `a-b`, `a` or `a-b+c`; all cables between two nodes fail together."""
-    words = [text] if topology.has_node(text) else text.split(TOGETHER)
-    return _join([_parse_part(topology, word.strip()) for word in words])
 
 
 def _parse_part(topology: Topology, word: str) -> Failure:

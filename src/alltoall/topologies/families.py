@@ -18,9 +18,22 @@ if TYPE_CHECKING:
 class Family:
     """A family of topologies.
 
-    `builder` is a function, or the place of one in this room, `file:function`; its docstring begins
-    with the summary. `example` is a SPEC. `parameters` gives their meanings; those of a registered
-    family are read from its signature.
+    `builder` is a
+    function, or
+    `file:function`
+    in this room;
+    its docstring
+    begins with the
+    summary.
+    `example` is a
+    SPEC.
+    `parameters`
+    explains each
+    parameter; a
+    registered
+    family's are
+    read from its
+    signature.
     `unit` is the rate of a capacity-1 link, such as 1Gbps, if the capacities are physical.
     """
 
@@ -59,14 +72,14 @@ def _family(name: str, builder: Any) -> Family:
 def register_family(name: str, builder: "Callable[..., Topology] | Family") -> None:
     """Add a family, so that `name:arguments` is a SPEC everywhere.
 
-    The parameters of `builder` are those of the SPEC, with types that a SPEC can give. An
-    installed package does the same by an entry point in the group `alltoall.families`.
+    The SPEC takes the parameters of `builder`, whose types must be possible in a SPEC. An installed
+    package can register it by an entry point in the group `alltoall.families`.
     """
     FAMILIES.register(name, builder)
 
 
 GBIT, NVLINK = "1Gbps", "25GB/s"
-"""The unit of families whose capacities are in Gbit/s, and of those that count V100 NVLinks."""
+"""Units of families: capacities in Gbit/s, or in V100 NVLinks."""
 
 
 def _built_in(builder: str, example: str, unit: str | None = None, **parameters: str) -> Family:

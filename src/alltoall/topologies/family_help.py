@@ -63,13 +63,13 @@ def _describe(family: Family, key: str, parameter: _Parameter) -> str:
 
 
 def summary_of(family: Family) -> str:
-    """Return the first line of the docstring of what builds a family, without "Build"."""
+    """Return the first line of a builder's docstring, without "Build"."""
     first, _, _ = _read(family)[1].partition("\n")
     return first.removeprefix("Build ").removesuffix(".")
 
 
 def _read(family: Family) -> tuple[dict[str, _Parameter], str]:
-    """Return parameters and docstring of a builder, from its file if it is one of this room."""
+    """Return the parameters and docstring of a builder, without importing one of this room."""
     if not isinstance(family.builder, str):
         parameters = {
             key: _Parameter(
@@ -98,7 +98,7 @@ def _functions(module: str) -> dict[str, ast.FunctionDef]:
 
 
 def _evaluate(default: ast.expr) -> str:
-    """Return a default as in a SPEC, or nothing if it is the name of a constant."""
+    """Return a default as in a SPEC, or an empty text for a named constant."""
     try:
         return _format(ast.literal_eval(default))
     except ValueError:

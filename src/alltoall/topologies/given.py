@@ -1,9 +1,8 @@
 """Arguments of callers, turned into a topology, a demand or a problem."""
 
 import re
-import reprlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -16,7 +15,7 @@ from alltoall.ir.arrays import frozen
 from alltoall.ir.demand import Demand
 from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.json.demand import demand_from_matrix
-from alltoall.ir.files.node_tables import group_of, read_demand, read_groups
+from alltoall.ir.files.node_tables import read_demand
 from alltoall.ir.files.text import read_text
 from alltoall.ir.flow import Flow
 from alltoall.ir.jobs import Job, joint_demand
@@ -27,6 +26,7 @@ from alltoall.ir.topology import Topology
 from alltoall.registry import deferred, load
 from alltoall.topologies.background import GivenBackground, without_background
 from alltoall.topologies.families import FAMILIES, names_file
+from alltoall.topologies.groups import GivenGroups, with_groups
 from alltoall.topologies.spec import build
 
 if TYPE_CHECKING:
@@ -47,14 +47,11 @@ Given: TypeAlias = Union[str, PathLike[str], "nx.Graph[Any]", Topology, Problem,
 GivenDemand: TypeAlias = Union[Demand, Sequence[Job], "ArrayLike", str, PathLike[str], None]
 """A demand, its matrix [terminals, terminals], jobs, a file of any, or None for the uniform one."""
 
-GivenGroups: TypeAlias = Iterable[str | Iterable[str | int]] | str | PathLike[str] | None
-"""Groups of terminals, each by its names or numbers (`"a,b,c"`), or a file with a group a line."""
-
 GivenJobs: TypeAlias = Sequence[Job] | str | PathLike[str]
 """Jobs that share a fabric, or the file of them."""
 
 JOBS_SUFFIX = ".toml"
-"""The suffix of files of jobs; one that ends otherwise is JSON with a list of jobs."""
+"""Suffix of TOML files of jobs; any other file of jobs is JSON."""
 
 
 def topology_of(given: Given) -> Topology:
@@ -98,7 +95,8 @@ def problem_of(
             "demand and groups; expected one of them, as either says who sends to whom"
         )
     if groups is not None:
-        demand = Demand.of_groups(len(topology.terminals), groups_of(groups, topology))
+        topology, members = with_groups(groups, topology)
+        demand = Demand.of_groups(len(topology.terminals), members)
     if demand is not None:
         return Problem(topology, demand_of(demand, topology))
     if isinstance(posed, Problem):
@@ -154,33 +152,11 @@ def jobs_in(given: GivenDemand, topology: Topology) -> tuple[Job, ...] | None:
 
 
 def _lists_jobs(path: Path) -> bool:
-    """Return whether a file is one of jobs: TOML, or a JSON object that has a list of them."""
+    """Return whether a file lists jobs: TOML, or a JSON object with a list."""
     if path.suffix == JOBS_SUFFIX:
         return True
     text = read_text(path)
     return text.lstrip()[:1] == "{" and re.search(r'"jobs?"\s*:\s*\[', text) is not None
-
-
-def groups_of(given: GivenGroups, topology: Topology) -> list[list[int]]:
-    """Return groups of terminals, as their positions among all terminals.
-
-    A text such as `a,b,c` is a group, and `@FILE` a file of groups.
-    """
-    if isinstance(given, str | PathLike):
-        return read_groups(Path(given), topology)
-    found: list[list[int]] = []
-    for group in given or ():
-        if isinstance(group, str) and group.startswith("@"):
-            found += read_groups(Path(group[1:]), topology)
-        elif isinstance(group, str) and "," not in group:
-            raise UsageError(
-                f"group {reprlib.repr(group)} names one terminal; expected several, such as "
-                "'a,b,c', or a list of lists"
-            )
-        else:
-            members = group.split(",") if isinstance(group, str) else map(str, group)
-            found.append(group_of(members, topology))
-    return found
 
 
 def jobs_of(given: GivenJobs, topology: Topology) -> tuple[Job, ...]:

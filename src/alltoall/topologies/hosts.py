@@ -25,7 +25,7 @@ MAX_NICS = 1_000
 class Host:
     """A kind of host: GPUs, the topology that joins them, and NICs of a rate, all in Gbit/s.
 
-    `link` is the rate of a link of capacity 1 inside; None is what the topology inside says, or 1.
+    `link` is the rate of an inner link of capacity 1; None takes that of the inner topology, or 1.
     """
 
     gpus: int

@@ -1,4 +1,4 @@
-"""Changes to a topology: pure functions, each of which adds a note on what it did."""
+"""Changes to a topology: pure functions that each add a note."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -16,7 +16,7 @@ from alltoall.topologies.parts import require
 
 
 def partner_links(topology: Topology) -> Ints:
-    """Return for every link the one that goes back over the same cable.
+    """Return the reverse link of every link, on the same cable.
 
     Parallel links of one capacity are paired in the order of their indices.
     """

@@ -73,9 +73,9 @@ def _directed_girth(distances: Floats, roots: Ints, tail: Ints, head: Ints) -> f
 
 
 def _undirected_girth(distances: Floats, _: Ints, tail: Ints, head: Ints) -> float:
-    """Return a length of closed walks: that of a shortest cycle, if it passes one of the roots.
+    """Return the length of a shortest closed walk through one of the roots.
 
-    Two shortest paths of equal length end at the same edge, or two different ones at a node.
+    Such a walk joins two shortest paths, which meet at a node or at the ends of an edge.
     """
     near, far = distances[:, tail], distances[:, head]
     odd = np.where(near == far, 2 * near + 1, np.inf).min(initial=np.inf)

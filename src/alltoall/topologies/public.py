@@ -14,12 +14,12 @@ from alltoall.topologies.background import GivenBackground
 from alltoall.topologies.given import (
     Given,
     GivenDemand,
-    GivenGroups,
     is_networkx,
     load_topology,
     problem_of,
     topology_of,
 )
+from alltoall.topologies.groups import GivenGroups
 
 Ends = str | tuple[int, int]
 """A link: a text such as `3-4` or `gpu-01->gpu-02`, or the numbers of its nodes."""
@@ -83,7 +83,7 @@ def problem(
     background: GivenBackground = None,
     link_bandwidth: Rate | None = None,
 ) -> Problem:
-    """Say who sends to whom on a network; every pair of terminals one shard if nothing is said.
+    """Define who sends to whom on a network; by default every pair of terminals sends one shard.
 
     >>> import alltoall
     >>> alltoall.problem("ring:4", groups=["0,2", "1,3"]).demand.total

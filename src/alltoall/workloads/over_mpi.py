@@ -1,7 +1,10 @@
 """Ranks of MPI's COMM_WORLD, and two exchanges among them: a schedule's, and the library's own."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from alltoall.ir.chunks import PerShard
 from alltoall.ir.files.messages import read_rank
@@ -10,7 +13,7 @@ from alltoall.runtime.mpi.library import MPI
 from alltoall.workloads.ranks import Bytes
 
 ENGINES = {"c": "exchange in C", "python": "exchange in Python"}
-"""What an `Alltoall` calls its engines, in words."""
+"""Engines of an `Alltoall` in words."""
 
 
 class MpiRanks:
@@ -55,18 +58,27 @@ class BySchedule:
 
 
 class ByLibrary:
-    """The exchange that MPI has itself."""
+    """The exchange that MPI has itself, on the world or among the ranks of a group."""
 
-    def __init__(self, ranks: MpiRanks) -> None:
-        self._comm, self._rank = ranks.comm, ranks.rank
+    def __init__(self, ranks: MpiRanks, groups: Sequence[Sequence[int]] = ()) -> None:
+        self._comm: Any = ranks.comm
+        self._rank = ranks.rank
+        self._members = np.arange(ranks.size)
+        if groups:
+            number = next(index for index, group in enumerate(groups) if ranks.rank in group)
+            self._members = np.array(groups[number])
+            self._comm = ranks.comm.Split(number, groups[number].index(ranks.rank))
         self.name = "MPI_Alltoall(v)"
 
     def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
         """All-to-all by MPI_Alltoall, or MPI_Alltoallv where shards are not alike."""
-        if shard.counts is None:
+        here, others = np.meshgrid(self._members, self._members, indexing="ij")
+        counts = shard.of(here, others)
+        if np.all(counts == counts[0, 0]):
             self._comm.Alltoall(send, recv)
             return
-        sent, received = shard.counts[self._rank], shard.counts[:, self._rank]
+        own = int(np.flatnonzero(self._members == self._rank)[0])
+        sent, received = counts[own], counts[:, own]
         self._comm.Alltoallv([send, sent.tolist()], [recv, received.tolist()])
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -47,18 +48,19 @@ from alltoall.workloads.moe import needed_bytes as moe_bytes
 from alltoall.workloads.ranks import Turns
 from alltoall.workloads.reports import FftReport, MoeReport, MoeRow, Predicted, fft_report
 from alltoall.workloads.router import Router, rows_between, sent_table, skew_statistics
-from alltoall.workloads.spectrum import Slabs, parse_grid
+from alltoall.workloads.spectrum import Pencils, parse_grid, parse_pencils
 
 BY_ROUTES = "alltoall.testbed.over_routes:ByRoutes"
-"""What makes an exchange along routes in a rank on a testbed."""
+"""Factory of an exchange along routes, in a rank on a testbed."""
 
 Scheduled: TypeAlias = Schedule | Messages | str | PathLike[str]
-"""What a schedule is given as: itself, its messages, the path of either, or a SPEC."""
+"""A schedule, its messages, the path of either, or a SPEC."""
 
 
 def fft3d(
     grid: str | int | tuple[int, int, int],
     *,
+    pencils: str | tuple[int, int] | None = None,
     schedule: Scheduled | None = None,
     ranks: int | None = None,
     mpi: str | Mpi | None = None,
@@ -72,13 +74,21 @@ def fft3d(
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> FftReport:
-    """Transform a grid over MPI by a schedule and by the library's own all-to-all, in turns.
+    """Time a distributed 3D FFT over MPI ranks.
 
-    Every rank has a slab of planes: it transforms them along two sides and packs them, exchanges
-    them, and transforms what it received along the third. Each of the three steps is timed. What
-    comes out is compared with numpy's `fftn`; above 2 million points with random sums that every
-    point is in. Every shard is compared with what was sent, to the bit. A wrong result, a rank that
-    dies, or a time that is up is a `VerificationError` (exit code 4).
+    Each rank has a slab of planes. 2D FFT and packing, all-to-all, and unpacking and 1D FFT are
+    timed separately: medians of the slowest rank. The schedule and the library's own all-to-all
+    take turns. Results up to 2 million points are compared with numpy's `fftn`, larger ones by
+    random sums over all points, and every shard to the bit with the one sent. A wrong result, a
+    dead rank or a timeout is a `VerificationError` (exit code 4).
+
+    With pencils, ranks form a grid and exchange twice: in rows, then in columns, by schedules for
+    all rows and all columns of the schedule's network. Time is that of computing, packing and the
+    all-to-alls. Slabs stand beside them if the grid has as many planes.
+
+    Example: alltoall workload fft3d --grid 216 --schedule torus.schedule.json
+
+    Example: alltoall workload fft3d --grid 64 --schedule torus:4x4 --pencils 4x4
 
     >>> import alltoall
     >>> report = alltoall.fft3d("10x9x7", schedule="ring:4", iterations=1)
@@ -88,22 +98,64 @@ def fft3d(
     """
     require_seed(seed)
     sides, turns = parse_grid(grid), Turns(iterations, warmup)
+    if pencils and routes:
+        raise UsageError("pencils and routes; expected one of them, as routes are for slabs")
     given = None if schedule is None else _opened(schedule, progress)
     messages = None if given is None else _messages(given)
-    slabs = Slabs(sides, _ranks_of(messages, ranks))
-    require_memory(fft_bytes(slabs, GATHERED_POINTS), slabs.ranks, "take a smaller grid")
-    ways = [library_way("mpi")]
-    if messages is not None:
-        ways.append(schedule_way("mpi", "schedule", [messages]))
+    size = None if pencils is None else parse_pencils(pencils)
+    count = _ranks_of(messages, prod(size) if size and ranks is None else ranks)
+    cut = Pencils(sides, *(size or (count,)))
+    if cut.ranks != count:
+        raise UsageError(
+            f"pencils {cut.rows}x{cut.columns} for {count} ranks; expected as many ranks as rows "
+            "times columns"
+        )
+    ways = [] if size and count > min(sides[:2]) else _ways_of_slabs(messages)
+    needed = fft_bytes(Pencils(sides, count), GATHERED_POINTS) if ways else 0
+    if size:
+        needed += fft_bytes(cut, GATHERED_POINTS)
+        slabs = [replace(way, name=f"{way.name}, slabs") for way in ways]
+        ways = [*_ways_of_pencils(cut, given, progress), *slabs]
+    require_memory(needed, count, "take a smaller grid")
     ways += others
     # Over slow links it would take longer to gather a grid than all that is measured.
     gathered = GATHERED_POINTS if rate is None and fabric is None else 0
-    parameters = {"grid": sides, "seed": seed, "gathered_points": gathered}
-    progress(f"{slabs.ranks} ranks at work")
-    launch = Launch("fft3d", parameters, slabs.ranks, ways, turns, parse_seconds(timeout))
+    parameters = {"grid": sides, "seed": seed, "gathered_points": gathered, "pencils": size}
+    progress(f"{count} ranks at work")
+    launch = Launch("fft3d", parameters, count, ways, turns, parse_seconds(timeout))
     with _where(given, mpi, rate, fabric, routes or ()) as where:
         found = where.run(launch)
-    return fft_report(slabs, found, where.links)
+    return fft_report(cut, found, where.links)
+
+
+def _ways_of_slabs(messages: Messages | None) -> list[WaySpec]:
+    if messages is None:
+        return [library_way("mpi")]
+    return [library_way("mpi"), schedule_way("mpi", "schedule", [messages])]
+
+
+def _ways_of_pencils(
+    cut: Pencils, given: Schedule | Messages | None, progress: Callable[[str], None]
+) -> list[WaySpec]:
+    """Return the library's exchanges in rows and columns, and those by a schedule for each."""
+    grid = np.arange(cut.ranks).reshape(cut.rows, cut.columns)
+    groups = [grid.tolist(), grid.T.tolist()]
+    own = library_way("mpi").exchanges[0]
+    ways = [WaySpec(LIBRARY, [replace(own, options={"groups": each}) for each in groups])]
+    if given is None:
+        return ways
+    if not isinstance(given, Schedule):
+        raise UsageError(
+            "messages and pencils; expected a schedule or a SPEC, on whose network schedules for "
+            "rows and columns are made"
+        )
+    topology = given.problem.topology
+    parts: list[Messages] = []
+    for name in ("rows", "columns"):
+        progress(f"scheduling all {name}")
+        words = f"{name}:shape={cut.rows}x{cut.columns}"
+        parts.append(all_parts(make_schedule(topology, groups=[words], progress=progress)))
+    return [*ways, schedule_way("mpi", "schedule", parts)]
 
 
 def moe(
@@ -128,13 +180,14 @@ def moe(
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> MoeReport:
-    """Send tokens to their experts and back, by a schedule and by the runtime's own all-to-all.
+    """Time a mixture-of-experts layer: dispatch, experts, combine.
 
-    A router of a given skew decides how many tokens go from each rank to each other. The ways, in
-    turns: the runtime's own uneven all-to-all; the schedule as a template, whatever the counts; and
-    schedules solved for the very counts, there and back. Every rank compares its result with what
-    it computes for its tokens alone, and every shard with what was sent, to the bit. A wrong
-    result, a rank that dies, or a time that is up is a `VerificationError` (exit code 4).
+    A seeded router of a given skew decides how much ranks send each other. The library's own
+    uneven all-to-all is timed against the schedule as a template, and with `resolve` against
+    schedules for the actual counts. Every rank compares its result to the bit with one computed
+    alone. A wrong result, a dead rank or a timeout is a `VerificationError` (exit code 4).
+
+    Example: alltoall workload moe --tokens 4096 --skew 0.8 --schedule hypercube:3 --resolve
 
     >>> import alltoall
     >>> report = alltoall.moe(64, hidden=8, schedule="ring:4", iterations=1)
@@ -143,7 +196,7 @@ def moe(
 
     """
     require_seed(seed)
-    turns = Turns(iterations, warmup)
+    turns, limit = Turns(iterations, warmup), parse_seconds(timeout)
     given = None if schedule is None else _opened(schedule, progress)
     template = None if given is None else _messages(given)
     count = _ranks_of(template, ranks)
@@ -162,7 +215,6 @@ def moe(
         ways.append(schedule_way(on, "resolved", [all_parts(each) for each in schedules]))
         known["resolved"] = _predictions(schedules, demands) | {"solve_seconds": seconds}
     progress(f"{count} ranks at work")
-    limit = parse_seconds(timeout)
     launch = Launch("moe", router.plain(), count, [*ways, *others], turns, limit, on)
     with _where(given, mpi, rate, fabric, routes or ()) as where:
         found = where.run(launch)
@@ -184,7 +236,7 @@ def moe(
 
 
 class Where(NamedTuple):
-    """Where ranks run: what links are emulated there, if any are, and what runs them."""
+    """Where ranks run: the emulated links, if any, and the function that runs them."""
 
     links: str | None
     run: Callable[[Launch], dict[str, Any]]
@@ -198,7 +250,7 @@ def _where(
     fabric: str | None,
     routes: Sequence[Routes | str | PathLike[str]],
 ) -> Iterator[Where]:
-    """Give the place for a workload: this machine as it is, or a testbed."""
+    """Yield the place of a workload: this machine, or a testbed."""
     if rate is None and fabric is None:
         if routes:
             raise UsageError("routes without a testbed to keep them on their paths; give --rate")
@@ -216,7 +268,7 @@ def _where(
 
 
 def _called(routes: Routes | str | PathLike[str], index: int) -> str:
-    """Name a way along routes: by its file, without what tells its format."""
+    """Name an exchange along routes by its file, without the suffix."""
     if isinstance(routes, Routes):
         return f"routes {index + 1}"
     return Path(routes).name.partition(".")[0]
@@ -232,14 +284,14 @@ def _routes(given: Routes | str | PathLike[str]) -> Routes:
 def _on_bed(
     launch: Launch, bed: Bed, mpi: str | Mpi | None, routes: Mapping[str, Routes]
 ) -> dict[str, Any]:
-    """Run the ways of a workload on a testbed: the library's own by a network, others by links."""
+    """Run a workload on a testbed: the library's by shortest paths, others by links."""
     if launch.on != "mpi":
         raise UsageError(f"a workload over {launch.on} on a testbed; expected --on mpi")
     chosen = mpi if isinstance(mpi, Mpi) else find_mpi(mpi or KIND)
     rows: list[Any] = []
     found: dict[str, Any] = {}
     for scheduled in (False, True):
-        ways = [way for way in launch.ways if (way.name != LIBRARY) == scheduled]
+        ways = [way for way in launch.ways if way.name.startswith(LIBRARY) != scheduled]
         if ways:
             found = run_ranks(replace(launch, ways=ways), placed(chosen, bed, scheduled))
             rows += found["rows"]
@@ -255,7 +307,7 @@ def _on_bed(
 def _predictions(
     schedules: Sequence[Schedule | Messages | None], demands: "Demands"
 ) -> dict[str, Any]:
-    """Return what schedules take there and back; nothing of messages, which name no links."""
+    """Predict the times of schedules there and back; messages, without links, have none."""
     both = zip(("predicted_dispatch", "predicted_combine"), schedules, demands, strict=True)
     found: dict[str, Any] = {}
     for key, schedule, demand in both:
@@ -286,14 +338,14 @@ def _resolved(
 
 
 class Demands(NamedTuple):
-    """What ranks send each other there and back, in shards of mean size; None if nothing."""
+    """The demands of both directions, in shards of mean size; None if there is none."""
 
     there: Demand | None
     back: Demand | None
 
     @classmethod
     def of(cls, rows: Ints) -> "Demands":
-        """Return the demands of so many rows between ranks."""
+        """Return the demands for the rows between ranks."""
         between = np.where(np.eye(len(rows), dtype=np.bool_), 0, rows)
         if not between.any():
             return cls(None, None)

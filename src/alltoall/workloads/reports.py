@@ -1,16 +1,16 @@
-"""What workloads found, as values that Python programs and the command line show."""
+"""Reports of workloads."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from alltoall.workloads.spectrum import Slabs
+from alltoall.workloads.spectrum import Pencils
 
 
 @dataclass(frozen=True)
 class FftRow:
-    """Medians of one way, of the slowest rank in each step; `seconds` is the three in all.
+    """Medians of one exchange, by the slowest rank of each step; `seconds` is their sum.
 
-    `error` is the largest of the result, as a share of its largest value.
+    `error` is the largest error of the result, relative to its largest value.
     """
 
     way: str
@@ -23,12 +23,26 @@ class FftRow:
 
 
 @dataclass(frozen=True)
-class FftReport:
-    """What transforms took; `even` is whether all ranks had as much, and `checked` how.
+class PencilRow:
+    """Medians of one way, of the slowest rank in each step, where some ways have pencils."""
 
-    `links` says which are emulated, None if none is. The first row is the library's own. `speedup`
-    is its time over that of the next way, the schedule's, in all, and `alltoall_speedup` that of
-    the exchange alone; both None without one.
+    way: str
+    carrier: str
+    seconds: float
+    compute: float
+    pack: float
+    alltoall: float
+    error: float
+
+
+@dataclass(frozen=True)
+class FftReport:
+    """Times of transforms; `even` says whether all ranks had equal slabs, and `checked` how.
+
+    `links` says which are emulated, None if none is. Rows are `FftRow`, or `PencilRow` if there are
+    `pencils`: rows and columns of ranks. The first row is the library's own. `speedup` is its time
+    over that of the first other way, the schedule's, in all, and `alltoall_speedup` that of the
+    exchange alone; both None without one.
     """
 
     runtime: str
@@ -37,38 +51,41 @@ class FftReport:
     grid: tuple[int, int, int]
     even: bool
     checked: str
-    rows: tuple[FftRow, ...]
+    rows: tuple[Any, ...]
     speedup: float | None
     alltoall_speedup: float | None
+    pencils: tuple[int, int] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
         return asdict(self)
 
 
-def fft_report(slabs: Slabs, found: dict[str, Any], links: str | None) -> FftReport:
+def fft_report(cut: Pencils, found: dict[str, Any], links: str | None) -> FftReport:
     """Return the report of what ranks wrote."""
-    rows = tuple(FftRow(**row) for row in found["rows"])
-    own, other = rows[0], rows[:2][-1]
-    compared = len(rows) > 1
+    kind = PencilRow if cut.columns > 1 else FftRow
+    rows = tuple(kind(**row) for row in found["rows"])
+    own = rows[0]
+    other = next((row for row in rows if not row.way.startswith(own.way)), None)
     return FftReport(
         runtime=found["runtime"],
         links=links,
-        ranks=slabs.ranks,
-        grid=slabs.grid,
-        even=slabs.even,
+        ranks=cut.ranks,
+        grid=cut.grid,
+        even=cut.even,
         checked=found["checked"],
         rows=rows,
-        speedup=own.seconds / other.seconds if compared else None,
-        alltoall_speedup=own.alltoall / other.alltoall if compared else None,
+        speedup=own.seconds / other.seconds if other else None,
+        alltoall_speedup=own.alltoall / other.alltoall if other else None,
+        pencils=(cut.rows, cut.columns) if cut.columns > 1 else None,
     )
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a schedule takes for the rows of one direction, by links and steps, in mean shards.
+    """The predicted time of a schedule for one direction, in mean shards.
 
-    `bound` is what no schedule is below, certified, and `loss` how far above it this one is.
+    `bound` is the certified lower bound, and `loss` the relative excess over it.
     """
 
     time: float
@@ -78,10 +95,10 @@ class Predicted:
 
 @dataclass(frozen=True)
 class MoeRow:
-    """Medians of one way, of the slowest rank in each step; `seconds` is the three in all.
+    """Medians of one exchange, by the slowest rank of each step; `seconds` is their sum.
 
-    `error` is the largest of the result, which is 0. The predictions are those of its schedules,
-    and `solve_seconds` what it took to solve for both directions, where that was done.
+    `error` is the largest error of the result, which is 0. Predictions are for its schedules;
+    `solve_seconds` is the time to solve for both directions, if that was done.
     """
 
     way: str
@@ -98,9 +115,9 @@ class MoeRow:
 
 @dataclass(frozen=True)
 class MoeReport:
-    """What a layer took. `skew` says how uneven the load was; `speedups` are by way.
+    """Times of a layer. `skew` describes the imbalance; `speedups` are by exchange.
 
-    `prepare_seconds` is what it took to get ready to solve, which is done once for a topology.
+    `prepare_seconds` is the time to prepare the solver, once per topology.
     """
 
     runtime: str

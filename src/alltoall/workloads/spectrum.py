@@ -1,14 +1,13 @@
-"""What the Fourier transform of the grid must be.
+"""The expected Fourier transform of the grid.
 
-Up to some size rank 0 gathers all of the result and compares it with numpy's `fftn`. Of any size,
-the result F of the grid g has to have the right random sums: with random phases u, v, w,
+Up to a limit rank 0 gathers the result and compares it with numpy's `fftn`. At any size, the result
+F of the grid g must have the right random sums: with random phases u, v, w,
 
     sum over k of  u[kx] v[ky] w[kz] F[k]  =  sum over r of  U[x] V[y] W[z] g[r],
 
-where U, V, W are the transforms of u, v, w, taken here by their definition. Every point of F is in
-each sum, so that a wrong one changes it but by an accident of the phases, and each rank adds up
-what it has: nothing is gathered. (That the energies are equal would not tell a point from another
-one, or from its negative.) One number among 10 million that is off by a millionth of itself is
+where U, V, W are the transforms of u, v, w by definition. Every point of F is in each sum, so a
+wrong point changes it almost surely, and each rank sums its part without gathering. (Equal energies
+would miss swapped or negated points.) A relative error of 1e-6 in one of 10 million numbers is
 found.
 """
 
@@ -36,19 +35,41 @@ MAX_POINTS = 1 << 40
 Grid = tuple[int, int, int]
 
 
+Box = tuple[slice, slice, slice]
+"""A part of a grid, by its sides."""
+
+
 @dataclass(frozen=True)
-class Slabs:
-    """A grid, cut among so many ranks."""
+class Pencils:
+    """A grid, cut among `rows` times `columns` ranks; with one column its parts are slabs.
+
+    Rank p * columns + q first has part p of x, part q of y, and all of z. An exchange among the
+    ranks of a row makes that all of y and part q of z, and one among those of a column all of x and
+    part p of y.
+    """
 
     grid: Grid
-    ranks: int
+    rows: int
+    columns: int = 1
 
     def __post_init__(self) -> None:
-        if not 1 <= self.ranks <= min(self.grid[:2]):
+        x, y, z = self.grid
+        most = (min(x, y), min(y, z) if self.columns > 1 else 1)
+        if not (1 <= self.rows <= most[0] and 1 <= self.columns <= most[1]):
+            if self.columns == 1:
+                raise UsageError(
+                    f"{self.ranks} ranks for a grid of {words(self.grid)}; expected at most "
+                    f"{most[0]}, as every rank has planes of the first two sides"
+                )
             raise UsageError(
-                f"{self.ranks} ranks for a grid of {words(self.grid)}; expected at most "
-                f"{min(self.grid[:2])}, as every rank has planes of the first two sides"
+                f"pencils {self.rows}x{self.columns} for a grid of {words(self.grid)}; expected at "
+                f"most {most[0]}x{most[1]}, as every rank has a part of two sides"
             )
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks have a part."""
+        return self.rows * self.columns
 
     @property
     def points(self) -> int:
@@ -58,32 +79,50 @@ class Slabs:
     @property
     def even(self) -> bool:
         """Whether all ranks have as much."""
-        return not any(side % self.ranks for side in self.grid[:2])
+        x, y, z = self.grid
+        return not (x % self.rows or y % self.rows or y % self.columns or z % self.columns)
 
     @cached_property
-    def x_cuts(self) -> Ints:
-        """Where the planes of x of each rank begin, and where the last ones end."""
-        return _cuts(self.grid[0], self.ranks)
+    def cuts(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Where the parts begin, and where the last ends: of x, of y before, y after, and z."""
+        x, y, z = self.grid
+        both = ((x, self.rows), (y, self.columns), (y, self.rows), (z, self.columns))
+        # Parts differ by one at most, the larger ones first.
+        sizes = [side // n + (np.arange(n) < side % n) for side, n in both]
+        return tuple(map(starts_of, sizes))  # type: ignore[return-value]
 
-    @cached_property
-    def y_cuts(self) -> Ints:
-        """Where the planes of y of each rank begin, and where the last ones end."""
-        return _cuts(self.grid[1], self.ranks)
+    def before(self, rank: int) -> Box:
+        """Return the part that a rank has at first."""
+        p, q = divmod(rank, self.columns)
+        return _part(self.cuts[0], p), _part(self.cuts[1], q), slice(0, self.grid[2])
 
-    def before(self, rank: int) -> Grid:
-        """Return the shape of what a rank has before the exchange."""
-        return (int(np.diff(self.x_cuts)[rank]), self.grid[1], self.grid[2])
+    def between(self, rank: int) -> Box:
+        """Return the part that a rank has after the exchange in its row."""
+        p, q = divmod(rank, self.columns)
+        return _part(self.cuts[0], p), slice(0, self.grid[1]), _part(self.cuts[3], q)
 
-    def after(self, rank: int) -> Grid:
-        """Return the shape of what a rank has after the exchange."""
-        return (self.grid[0], int(np.diff(self.y_cuts)[rank]), self.grid[2])
+    def after(self, rank: int) -> Box:
+        """Return the part that a rank has in the end."""
+        p, q = divmod(rank, self.columns)
+        return slice(0, self.grid[0]), _part(self.cuts[2], p), _part(self.cuts[3], q)
+
+    def row_shard(self) -> PerShard:
+        """Return the bytes that every rank sends every other in the exchange in rows."""
+        x, y, _, z = map(np.diff, self.cuts)
+        counts = np.einsum("p,q,r,ps->pqsr", x, y, z, np.eye(self.rows, dtype=np.int64))
+        return self._shard(counts)
 
     def shard(self) -> PerShard:
-        """Return the bytes that every rank sends every other."""
-        counts = np.outer(np.diff(self.x_cuts), np.diff(self.y_cuts)) * self.grid[2] * ITEM_BYTES
-        if self.even:
-            return PerShard(self.ranks, int(counts[0, 0]))
-        return PerShard(self.ranks, counts=counts)
+        """Return the bytes that every rank sends every other in the last exchange."""
+        x, _, y, z = map(np.diff, self.cuts)
+        if self.columns == 1 and self.even:
+            return PerShard(self.ranks, int(x[0] * y[0] * z[0]) * ITEM_BYTES)
+        return self._shard(
+            np.einsum("p,s,q,qr->pqsr", x, y, z, np.eye(self.columns, dtype=np.int64))
+        )
+
+    def _shard(self, counts: Ints) -> PerShard:
+        return PerShard(self.ranks, counts=counts.reshape(self.ranks, self.ranks) * ITEM_BYTES)
 
 
 def parse_grid(given: str | int | tuple[int, ...]) -> Grid:
@@ -99,6 +138,18 @@ def parse_grid(given: str | int | tuple[int, ...]) -> Grid:
     return (x, y, z)
 
 
+def parse_pencils(given: str | tuple[int, ...]) -> tuple[int, int]:
+    """Return the rows and columns of a grid of ranks, such as `4x8`."""
+    text = given if isinstance(given, str) else "x".join(map(str, given))
+    sides = [int(each) for each in text.split("x")] if _GRID.fullmatch(text) else []
+    if len(sides) != 2 or min(sides) < 2:
+        raise UsageError(
+            f"pencils {reprlib.repr(text)}; expected rows and columns of ranks, such as 4x8, at "
+            "least two of each: one column is slabs"
+        )
+    return sides[0], sides[1]
+
+
 def words(grid: Grid) -> str:
     """Return a grid as people write it."""
     return "x".join(map(str, grid))
@@ -107,10 +158,8 @@ def words(grid: Grid) -> str:
 _GRID = re.compile(r"[0-9]{1,8}(x[0-9]{1,8}){0,2}")
 
 
-def _cuts(side: int, ranks: int) -> Ints:
-    """Return the cuts of a side into parts that differ by one at most, the larger ones first."""
-    sizes = side // ranks + (np.arange(ranks) < side % ranks)
-    return starts_of(sizes)
+def _part(cuts: Ints, index: int) -> slice:
+    return slice(int(cuts[index]), int(cuts[index + 1]))
 
 
 Complex = NDArray[np.complex128]
@@ -118,44 +167,51 @@ SUMS = 4
 """How many random sums are compared."""
 
 TOLERANCE = 1e-12
-"""The largest error, as a share of the largest value, or of what a sum is of in the mean."""
+"""The largest relative error, of the largest value or of a mean sum."""
 
 
-def planes(grid: Grid, seed: int, which: range) -> Complex:
-    """Return planes of x of the grid: random numbers, each plane's its own, at whatever rank."""
-    found = np.empty((len(which), *grid[1:]), dtype=np.complex128)
-    for place, x in zip(found, which, strict=True):
+def planes(grid: Grid, seed: int, box: Box) -> Complex:
+    """Return a part of the grid: random numbers, each plane of x its own, at whatever rank."""
+    found = np.empty(shape_of(box), dtype=np.complex128)
+    for place, x in zip(found, range(box[0].start, box[0].stop), strict=True):
         random = np.random.default_rng((seed, x))
-        place[...] = random.standard_normal((*grid[1:], 2)).view(np.complex128)[..., 0]
+        plane = random.standard_normal((*grid[1:], 2)).view(np.complex128)[..., 0]
+        place[...] = plane[box[1:]]
     return found
 
 
+def shape_of(box: Box) -> Grid:
+    """Return the sides of a part."""
+    x, y, z = (each.stop - each.start for each in box)
+    return (x, y, z)
+
+
 class Truth:
-    """Compares results of all ranks with what they must be, and with the first one."""
+    """Compares the results of all ranks with the expected one, and with the first."""
 
     def __init__(
-        self, ranks: Ranks, slabs: Slabs, given: Complex, seed: int, gathered_points: int
+        self, ranks: Ranks, cut: Pencils, given: Complex, seed: int, gathered_points: int
     ) -> None:
-        self._ranks, self._slabs, self._seed = ranks, slabs, seed
-        self._phases = [_phases(slabs.grid, seed, index) for index in range(SUMS)]
+        self._ranks, self._cut, self._seed = ranks, cut, seed
+        self._phases = [_phases(cut.grid, seed, index) for index in range(SUMS)]
         expected = [
-            _weighted(given, _part(tuple(map(_dft, phases)), 0, slabs.x_cuts, ranks.rank))
+            _weighted(given, tuple(map(_dft, phases)), cut.before(ranks.rank))
             for phases in self._phases
         ]
         energy = float(np.vdot(given, given).real)
         shared = ranks.share([*expected, energy])
         self._expected = np.sum([each[:SUMS] for each in shared], axis=0)
         # By Parseval, the length of the result: what a sum with random phases is of in the mean.
-        self._scale = float(np.sqrt(sum(each[SUMS] for each in shared) * slabs.points))
-        self._whole = slabs.points <= gathered_points
+        self._scale = float(np.sqrt(sum(each[SUMS] for each in shared) * cut.points))
+        self._whole = cut.points <= gathered_points
         self.kind = "fftn" if self._whole else "sums"
         self._fftn: Complex | None = None
         self._first: Complex | None = None
 
     def compare(self, result: Complex, subject: str, again: bool) -> tuple[float, list[str]]:
-        """Return the error of a result, and what is wrong with it; the same at all ranks.
+        """Return the error of a result and its violations, equal at all ranks.
 
-        What is compared again is not gathered again: it has to be the first result, bit for bit.
+        Later results are not gathered: they must equal the first one bit for bit.
         """
         errors = [self._error_of_sums(result)]
         if self._whole and not again:
@@ -177,8 +233,8 @@ class Truth:
         return error, violations
 
     def _error_of_sums(self, result: Complex) -> float:
-        rank, cuts = self._ranks.rank, self._slabs.y_cuts
-        own = [_weighted(result, _part(phases, 1, cuts, rank)) for phases in self._phases]
+        box = self._cut.after(self._ranks.rank)
+        own = [_weighted(result, phases, box) for phases in self._phases]
         found = np.sum(self._ranks.share(own), axis=0)
         return _largest(found - self._expected) / self._scale
 
@@ -188,9 +244,12 @@ class Truth:
         found = 0.0
         if parts is not None:
             if self._fftn is None:
-                grid = self._slabs.grid
-                self._fftn = np.fft.fftn(planes(grid, self._seed, range(grid[0])))
-            difference = np.concatenate(parts, axis=1) - self._fftn
+                grid = self._cut.grid
+                whole = Pencils(grid, 1).before(0)
+                self._fftn = np.fft.fftn(planes(grid, self._seed, whole))
+            difference = -self._fftn
+            for rank, part in enumerate(parts):
+                difference[self._cut.after(rank)] += part
             found = _largest(difference) / _largest(self._fftn)
         return float(self._ranks.share(found)[0])
 
@@ -213,15 +272,7 @@ def _dft(values: Complex) -> Complex:
     return np.array([values @ roots[at * k % side] for k in range(side)])
 
 
-def _part(
-    factors: tuple[Complex, ...], axis: int, cuts: NDArray[np.int64], rank: int
-) -> tuple[Complex, ...]:
-    """Return the factors of the points of a rank, which has a part of one axis."""
-    own = slice(*cuts[rank : rank + 2].tolist())
-    return tuple(each[own] if at == axis else each for at, each in enumerate(factors))
-
-
-def _weighted(values: Complex, factors: tuple[Complex, ...]) -> complex:
-    """Return the sum of values times the factors of their place."""
-    x, y, z = factors
+def _weighted(values: Complex, factors: tuple[Complex, ...], box: Box) -> complex:
+    """Return the sum of the values of a part times the factors of their place."""
+    x, y, z = (factor[side] for factor, side in zip(factors, box, strict=True))
     return complex(x @ ((values @ z) @ y))

@@ -1,10 +1,10 @@
-"""Check and time the ways of a workload, which take turns.
+"""Check and time the exchanges of a workload, which take turns.
 
-The time of a step is that of its slowest rank, from a barrier on: a rank that waits for others does
-not count their time as that of the exchange. What is reported is the median over the iterations.
+A step takes as long as its slowest rank after a barrier, so that waiting for others does not count
+as exchange. Medians over the iterations are reported.
 
-Shards must arrive as they were sent, to the bit: a sum that is off by its last bit is within any
-tolerance of arithmetic. So ranks tell each other the checksum of every shard that they sent.
+Shards must arrive bit for bit, since an error in the last bit would pass any numerical tolerance:
+ranks share the checksum of every shard sent.
 """
 
 import time
@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Ints
 from alltoall.ir.chunks import PerShard
 from alltoall.workloads.ranks import Bytes, Ranks, Turns, Way
 
-Steps = Sequence[Callable[[], None]]
+Steps = Sequence[tuple[str, Callable[[], None]]]
+"""What a way does, each with the band that its time is of."""
+
 Check = Callable[[Way], tuple[float, list[str]]]
 """Runs a workload once; returns its error and every violation."""
 
@@ -32,47 +34,47 @@ UNTOUCHED = 0xFF
 def measure_ways(
     ranks: Ranks,
     ways: Sequence[Way],
-    names: Sequence[str],
     steps: Callable[[Way], Steps],
     check: Check,
     turns: Turns,
 ) -> dict[str, Any]:
-    """Check every way, time its named steps, and check it again; return rows and violations."""
+    """Check every way, time its steps, and check it again; return rows and violations."""
     checked = [check(way) for way in ways]
     violations = [problem for _, problems in checked for problem in problems]
-    times: list[list[float]] = []
+    times: list[dict[str, float]] = []
     if not violations:
         times = median_times(ranks, [steps(way) for way in ways], turns)
         # Once more after many calls, on buffers that requests have been bound to for long.
         violations = [problem for way in ways for problem in check(way)[1]]
     rows = [
-        {
-            "way": way.name,
-            "carrier": way.carrier,
-            **dict(zip(("seconds", *names), seconds, strict=True)),
-            "error": error,
-        }
+        {"way": way.name, "carrier": way.carrier, **seconds, "error": error}
         for way, seconds, (error, _) in zip(ways, times, checked, strict=False)
     ]
     return {"rows": rows, "violations": violations}
 
 
-def median_times(ranks: Ranks, ways: Sequence[Steps], turns: Turns) -> list[list[float]]:
-    """Return for each way its total time, then that of each step, of the slowest ranks."""
+def median_times(ranks: Ranks, ways: Sequence[Steps], turns: Turns) -> list[dict[str, float]]:
+    """Return for each way its total time and that of each band, of the slowest ranks."""
     seconds = [
         [_time_steps(ranks, steps) for steps in ways]
         for _ in range(turns.warmup + turns.iterations)
     ]
-    # By iteration, way and step.
-    slowest: Floats = np.max(ranks.share(seconds[turns.warmup :]), axis=0)
-    both = np.concatenate((slowest.sum(axis=2, keepdims=True), slowest), axis=2)
-    found: list[list[float]] = np.median(both, axis=0).tolist()
+    shared = ranks.share(seconds[turns.warmup :])
+    found: list[dict[str, float]] = []
+    for way, steps in enumerate(ways):
+        # By iteration and step.
+        slowest = np.max([[turn[way] for turn in each] for each in shared], axis=0)
+        bands = {band: 0.0 for band, _ in steps}
+        for band in bands:
+            own = [step for step, (name, _) in enumerate(steps) if name == band]
+            bands[band] = float(np.median(slowest[:, own].sum(axis=1)))
+        found.append({"seconds": float(np.median(slowest.sum(axis=1))), **bands})
     return found
 
 
 def _time_steps(ranks: Ranks, steps: Steps) -> list[float]:
     found: list[float] = []
-    for step in steps:
+    for _, step in steps:
         ranks.barrier()
         started = time.perf_counter()
         step()
@@ -83,7 +85,7 @@ def _time_steps(ranks: Ranks, steps: Steps) -> list[float]:
 def wrong_shards(
     ranks: Ranks, send: Bytes, recv: Bytes, shard: PerShard, subject: str
 ) -> list[str]:
-    """Name the shards that any rank received wrongly; the same at all ranks."""
+    """Return the shards that any rank received wrongly, equal at all ranks."""
     here = np.full(ranks.size, ranks.rank)
     others = np.arange(ranks.size)
     sent = ranks.share(_checksums(send, shard.of(here, others)))

@@ -15,6 +15,7 @@ from alltoall.check.program.alltoall import AllToAllReport
 from alltoall.check.program.memory import MAX_NAMED
 from alltoall.check.program.pacing import Hop, paced_time
 from alltoall.errors import VerificationError
+from alltoall.ir.arrays import rows
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.messages import Messages
 from alltoall.ir.program import Program
@@ -37,7 +38,10 @@ def time_on(
             f"{len(topology.terminals)} terminals"
         )
         raise VerificationError(where, [found])
-    hops, capacity = _hops(report, topology, where), _capacities(topology)
+    hops = _hops(report, topology, where)
+    capacity: dict[Hop, float] = defaultdict(float)  # of all parallel links together
+    for tail, head, each in rows(topology.tail, topology.head, topology.capacity):
+        capacity[tail, head] += each
     if isinstance(lowered, Program):
         return paced_time(lowered, hops, capacity)
     loads: dict[int, dict[Hop, float]] = defaultdict(lambda: defaultdict(float))
@@ -71,12 +75,3 @@ def _hops(report: AllToAllReport, topology: Topology, where: str) -> Hops:
     if strays:
         raise VerificationError(where, strays[:MAX_NAMED])
     return hops
-
-
-def _capacities(topology: Topology) -> dict[Hop, float]:
-    """Return the capacity from node to node, of all parallel links together."""
-    capacity: dict[Hop, float] = defaultdict(float)
-    columns = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
-    for tail, head, each in zip(*columns, strict=True):
-        capacity[tail, head] += each
-    return capacity

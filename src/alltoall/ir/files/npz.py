@@ -5,7 +5,7 @@ stored as their lengths, which take less room than their starts.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -66,7 +66,7 @@ def artefact_to_bytes(artefact: Artefact, provenance: bool = True) -> bytes:
     """Return the file of a flow, routes or a schedule, with its provenance if that is known."""
     form = FORMATS[format_name(artefact)]
     topology, demand = artefact.problem.topology, artefact.problem.demand.matrix
-    about = form.about_of(artefact) | {
+    about = _about(artefact) | {
         "name": topology.name,
         "nodes": int(topology.nodes),
         "notes": list(topology.notes),
@@ -98,7 +98,7 @@ def _text(value: Mapping[str, Any]) -> str:
 
 
 def artefact_from_bytes(data: bytes, where: str) -> Artefact:
-    """Build a flow, routes or a schedule from the bytes of a file; the checkers say if it holds."""
+    """Build a flow, routes or a schedule from the bytes of a file, unchecked."""
     texts = read_texts(data, ("format", "about", PROVENANCE), where)
     if "format" not in texts:
         raise FormatError(f'{where}: no array "format"; expected an alltoall artefact')
@@ -131,7 +131,7 @@ def artefact_from_bytes(data: bytes, where: str) -> Artefact:
         for key in RUN_LENGTHS:
             if key in fields:
                 fields["start"] = _starts(fields.pop(key), len(arrays["link"]), where)
-        fields |= form.fields_from(about, arrays, problem, where)
+        fields |= _fields(form.kind, about, arrays, problem, where)
         claims = positive if form.kind is Flow else _claimed
         return form.kind(
             problem=problem,
@@ -143,7 +143,7 @@ def artefact_from_bytes(data: bytes, where: str) -> Artefact:
 
 
 def _claim(key: str, value: float) -> About:
-    """Return a number for `about`; nothing is claimed by leaving it out."""
+    """Return a number for `about`, None if it is not finite."""
     return {key: float(value)} if value > 0 else {}
 
 
@@ -159,31 +159,28 @@ def _starts(sizes: Ints, entries: int, where: str) -> Ints:
     return starts_of(sizes)
 
 
-def _about_flow(flow: Flow) -> About:
-    return {"rate": float(flow.rate), "status": flow.status.value}
+def _about(artefact: Artefact) -> About:
+    """Return what only one kind of artefact has, besides arrays."""
+    if isinstance(artefact, Flow):
+        return {"rate": float(artefact.rate), "status": artefact.status.value}
+    if isinstance(artefact, Routes):
+        common = artefact.denominator
+        return {} if common is None else {"denominator": int(common)}
+    about = {"steps": int(artefact.steps)} | _claim("fractional_time", artefact.fractional_time)
+    even = artefact.chunks.uniform
+    return about | ({"chunks_per_shard": artefact.chunks_per_shard} if even else {})
 
 
-def _flow_fields(about: About, _: Arrays, __: Problem, where: str) -> dict[str, Any]:
-    return {"rate": positive(about, "rate", where), "status": status_from_json(about, where)}
-
-
-def _about_routes(routes: Routes) -> About:
-    return {} if routes.denominator is None else {"denominator": int(routes.denominator)}
-
-
-def _routes_fields(about: About, _: Arrays, __: Problem, where: str) -> dict[str, Any]:
-    if "denominator" not in about:
-        return {}
-    return {"denominator": take_int(about, "denominator", where, MAX_INTEGER, 1)}
-
-
-def _about_schedule(schedule: Schedule) -> About:
-    about = {"steps": int(schedule.steps)} | _claim("fractional_time", schedule.fractional_time)
-    even = schedule.chunks.uniform
-    return about | ({"chunks_per_shard": schedule.chunks_per_shard} if even else {})
-
-
-def _schedule_fields(about: About, arrays: Arrays, problem: Problem, where: str) -> dict[str, Any]:
+def _fields(
+    kind: type[Artefact], about: About, arrays: Arrays, problem: Problem, where: str
+) -> dict[str, Any]:
+    """Return the fields that `_about` has the values of."""
+    if kind is Flow:
+        return {"rate": positive(about, "rate", where), "status": status_from_json(about, where)}
+    if kind is Routes:
+        known = "denominator" in about
+        common = take_int(about, "denominator", where, MAX_INTEGER, 1) if known else None
+        return {"denominator": common}
     if "chunks" in arrays:
         chunks = Chunks(problem.demand.terminals, counts=arrays["chunks"])
     else:
@@ -197,12 +194,10 @@ def _schedule_fields(about: About, arrays: Arrays, problem: Problem, where: str)
 
 @dataclass(frozen=True)
 class Form:
-    """The arrays of an artefact, its own entries in `about`, and the fields read from both."""
+    """A kind of artefact, and its arrays."""
 
     kind: type[Artefact]
     members: dict[str, Member]
-    about_of: Callable[[Any], About]
-    fields_from: Callable[[About, Arrays, Problem, str], dict[str, Any]]
 
 
 _KEYS = ("step", "source", "destination", "chunk", "link")
@@ -219,8 +214,6 @@ FORMATS: dict[str, Form] = {
             "destination": Member("integers", ("groups",), required=False),
             "generators": Member("integers", ("generators", "nodes"), required=False),
         },
-        _about_flow,
-        _flow_fields,
     ),
     ROUTES_FORMAT: Form(
         Routes,
@@ -233,10 +226,8 @@ FORMATS: dict[str, Form] = {
             "layer": Member("integers", ("routes",), required=False),
             "hop_layer": Member("integers", ("hops",), required=False),
         },
-        _about_routes,
-        _routes_fields,
     ),
-    SCHEDULE_FORMAT: Form(Schedule, _SENDS, _about_schedule, _schedule_fields),
-    UNEVEN_FORMAT: Form(Schedule, _SENDS | _CHUNKS, _about_schedule, _schedule_fields),
+    SCHEDULE_FORMAT: Form(Schedule, _SENDS),
+    UNEVEN_FORMAT: Form(Schedule, _SENDS | _CHUNKS),
 }
 """The formats: the same names and the same content as in JSON."""

@@ -1,10 +1,9 @@
 """From a schedule to the messages of its ranks, which `ir.messages` defines."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from alltoall.errors import InputError
-from alltoall.ir.arrays import Ints, rows, run_starts, starts_of
+from alltoall.ir.arrays import rows, run_starts, starts_of
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.messages import Messages, RankMessages
 from alltoall.ir.program import Buffer
@@ -70,7 +69,15 @@ def _part(schedule: Schedule, placement: BufferPlacement, rank: int) -> RankMess
     from_buffer, to_buffer = placement.from_buffer[which], placement.to_buffer[which]
     from_slot = np.where(from_buffer == Buffer.SCRATCH, placement.from_offset[which], 0)
     to_slot = np.where(to_buffer == Buffer.SCRATCH, placement.to_offset[which], 0)
-    waits = _waits(placement, which, sends, np.cumsum(begins) - 1)
+    waits: list[set[int]] = [set() for _ in heads]
+    # Waits follow from the hazards of each place; inputs are never written.
+    hazards: Hazards[int] = Hazards()
+    buffer = np.where(sends, from_buffer, to_buffer)
+    offset = np.where(sends, placement.from_offset[which], placement.to_offset[which])
+    columns, stored = (np.cumsum(begins) - 1, sends, buffer, offset), buffer != Buffer.INPUT
+    for one, sent, where, at in rows(*(column[stored] for column in columns)):
+        spots: list[Spot] = [(where, at)]
+        waits[one] |= hazards.touch(one, spots if sent else [], [] if sent else spots)
     return RankMessages(
         rank=rank,
         steps=transfers.steps,
@@ -90,21 +97,5 @@ def _part(schedule: Schedule, placement: BufferPlacement, rank: int) -> RankMess
         to_buffer=to_buffer[ranges],
         to_slot=to_slot[ranges],
         waits_first=starts_of([len(each) for each in waits]),
-        waits=np.array([each for row in waits for each in row], dtype=np.int64),
+        waits=np.array([each for row in waits for each in sorted(row)], dtype=np.int64),
     )
-
-
-def _waits(
-    placement: BufferPlacement, which: Ints, sends: NDArray[np.bool_], message: Ints
-) -> list[list[int]]:
-    """Return the messages that each message waits for, by the hazards of each place."""
-    buffer = np.where(sends, placement.from_buffer[which], placement.to_buffer[which])
-    offset = np.where(sends, placement.from_offset[which], placement.to_offset[which])
-    waits: list[set[int]] = [set() for _ in range(int(message[-1]) + 1 if len(message) else 0)]
-    hazards: Hazards[int] = Hazards()
-    written = buffer != Buffer.INPUT  # Inputs are never written.
-    columns = (message, sends, buffer, offset)
-    for one, sent, where, at in rows(*(column[written] for column in columns)):
-        spots: list[Spot] = [(where, at)]
-        waits[one] |= hazards.touch(one, spots if sent else [], [] if sent else spots)
-    return [sorted(each) for each in waits]

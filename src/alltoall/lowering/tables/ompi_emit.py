@@ -148,21 +148,6 @@ def _document(
         f'routes-per-destination="{options.max_routes or TABLE_ROUTES}" '
         f'layers="{routes.layers}" phases="{int(phase.max()) + 1}">'
     )
-    sends = _sends(routes, counts, phase, queues, rank)
-    for number, position in enumerate(np.argsort(rank).tolist()):
-        node = int(topology.terminals[position])
-        called = "" if topology.names is None else f" name={quoteattr(topology.names[node])}"
-        own = dotted(int(address[number]))
-        yield f'  <rank id="{number}" node="{node}" address="{own}"{called}>'
-        yield from sends[position]
-        yield "  </rank>"
-    yield "</alltoall>"
-
-
-def _sends(
-    routes: Routes, counts: Ints, phase: Ints, queues: _Queues, rank: Ints
-) -> list[list[str]]:
-    """Return the lines of every terminal: its sends, the routes of each, and their queue pairs."""
     sizes = pair_sizes(routes.source, routes.destination)
     pair_first = starts_of(sizes)[:-1]
     chunks = np.add.reduceat(counts, pair_first)
@@ -178,7 +163,14 @@ def _sends(
             *queue_lines[begin:end],
             "    </send>",
         ]
-    return lines
+    for number, position in enumerate(np.argsort(rank).tolist()):
+        node = int(topology.terminals[position])
+        called = "" if topology.names is None else f" name={quoteattr(topology.names[node])}"
+        own = dotted(int(address[number]))
+        yield f'  <rank id="{number}" node="{node}" address="{own}"{called}>'
+        yield from lines[position]
+        yield "  </rank>"
+    yield "</alltoall>"
 
 
 def _route_lines(routes: Routes) -> list[str]:

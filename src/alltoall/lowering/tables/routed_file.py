@@ -76,9 +76,8 @@ def pair_sizes(source: Ints, destination: Ints) -> Ints:
 
 def pair_name(routes: Routes, route: int) -> str:
     """Name the ends of a route for a message."""
-    named = routes.problem.topology.terminal_name
-    source, destination = int(routes.source[route]), int(routes.destination[route])
-    return f"from node {named(source)} to node {named(destination)}"
+    ends = int(routes.source[route]), int(routes.destination[route])
+    return routes.problem.topology.pair_name(*ends)
 
 
 def ports_of(topology: Topology) -> Ints:
@@ -137,7 +136,12 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
     Hops that are no ports of the topology, or do not lead to the next one, are violations.
     """
     topology, file = problem.topology, file.on(problem)
-    _require_terminals(file, topology)
+    position = topology.position
+    for each in (file.source, file.destination):
+        wrong = (each >= len(position)) | (position[each % len(position)] < 0)
+        for route in np.flatnonzero(wrong)[:1].tolist():
+            fault = f"node {topology.node_name(int(each[route]))} is no terminal of the topology"
+            raise VerificationError(file.name, [f"{file.route(route, topology)}: {fault}"])
     first = starts_of(topology.out_degree)
     by_node = np.argsort(topology.tail, kind="stable")
     known = file.node < topology.nodes
@@ -161,16 +165,6 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
         hop_layer=file.hop_layer,
         denominator=file.denominator,
     )
-
-
-def _require_terminals(file: RoutedFile, topology: Topology) -> None:
-    position = topology.position
-    for ends in (file.source, file.destination):
-        wrong = (ends >= len(position)) | (position[ends % len(position)] < 0)
-        for route in np.flatnonzero(wrong)[:1].tolist():
-            stray = topology.node_name(int(ends[route]))
-            problem = f"node {stray} is no terminal of the topology"
-            raise VerificationError(file.name, [f"{file.route(route, topology)}: {problem}"])
 
 
 def _wrong_hops(

@@ -119,12 +119,7 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
         facts={"method": take_text(obj, "method", where)},
     )
     require_order(file, _column(rows, "id", where), where)
-    _check_claims(file, obj, where)
-    return file
-
-
-def _check_claims(file: RoutedFile, obj: dict[str, Any], where: str) -> None:
-    """Hold the limits in the table against its routes."""
+    # Hold the limits in the table against its routes.
     sizes = pair_sizes(file.source, file.destination)
     most = take_int(obj, "max_routes_per_destination", where)
     if sizes.max() > most:
@@ -135,6 +130,7 @@ def _check_claims(file: RoutedFile, obj: dict[str, Any], where: str) -> None:
     layers = 1 + int(assigned.max()) if assigned is not None else 0
     if take_int(obj, "layers", where) != layers:
         raise FormatError(f"{where}: layers is {obj['layers']}; its routes have {layers}")
+    return file
 
 
 def _require_keys(obj: dict[str, Any], keys: set[str], where: str) -> None:

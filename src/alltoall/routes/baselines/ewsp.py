@@ -15,10 +15,11 @@ from alltoall import core
 from alltoall.errors import InputError
 from alltoall.flows import sizes
 from alltoall.flows.program import certify
-from alltoall.ir.arrays import Floats
+from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
 from alltoall.paths.blocks import row_blocks
 from alltoall.paths.shortest import core_graph, shortest_distances
 from alltoall.routes.weights import routes_from_weights
@@ -51,11 +52,41 @@ def route_ewsp(problem: Problem, settings: RouteSettings) -> Routes:
     return routes_from_weights(problem, paths.select(order), weight[order], certificate, "ewsp")
 
 
+class ShortestLinks:
+    """The links on shortest paths from some starts, level by level, and the numbers of paths.
+
+    Counts are floats, because they outgrow integers; only their ratios matter when large.
+    """
+
+    def __init__(self, topology: Topology, starts: Ints) -> None:
+        self.tail, self.head = topology.tail, topology.head
+        self.hops = core.distances(core_graph(topology), np.ones(topology.links), starts)
+        before = self.hops[:, self.tail]
+        row, link = np.nonzero(np.isfinite(before) & (self.hops[:, self.head] == before + 1))
+        order = np.argsort(before[row, link], kind="stable")
+        ends = np.flatnonzero(np.diff(before[row, link][order])) + 1
+        self.levels = [(row[each], link[each]) for each in np.split(order, ends)]
+        self.count = np.zeros_like(self.hops)
+        self.count[np.arange(len(starts)), starts] = 1.0
+        for row, link in self.levels:
+            np.add.at(self.count, (row, self.head[link]), self.count[row, self.tail[link]])
+
+    def flows(self, amount: Floats) -> Floats:
+        """Return flows [starts, links] of amounts [starts, nodes] over all shortest paths."""
+        passing, flows = amount.copy(), np.zeros((len(amount), len(self.tail)))
+        for row, link in reversed(self.levels):
+            tail, head = (row, self.tail[link]), (row, self.head[link])
+            flows[row, link] = passing[head] * (self.count[tail] / self.count[head])
+            np.add.at(passing, tail, flows[row, link])
+        return flows
+
+
 def _paths_of_source(problem: Problem, source: int, hops: Floats) -> list[Weighted]:
     """Return all paths of pairs that have few, and paths of the equal-weight flow of others."""
     topology = problem.topology
     start, wanted = int(topology.terminals[source]), problem.node_demand(np.array([source]))[0]
-    count = core.count_shortest(core_graph(topology), np.array([start]))[0]
+    shortest = ShortestLinks(topology, np.array([start]))
+    (count,) = shortest.count
     is_listed = count <= sizes.LISTED_PATHS
     few, many = np.flatnonzero((wanted > 0) & is_listed), np.flatnonzero((wanted > 0) & ~is_listed)
     end, bounds, link = core.simple_paths(
@@ -63,20 +94,24 @@ def _paths_of_source(problem: Problem, source: int, hops: Floats) -> list[Weight
     )
     sources = np.full(len(end), source)
     listed = Paths(sources, topology.position[end], bounds, link), wanted[end] / count[end]
-    return [listed, *(_split(problem, source, int(node), wanted) for node in many)]
+    return [listed, *(_split(problem, source, shortest, int(node), wanted) for node in many)]
 
 
-def _split(problem: Problem, source: int, node: int, wanted: Floats) -> Weighted:
+def _split(
+    problem: Problem, source: int, shortest: ShortestLinks, node: int, wanted: Floats
+) -> Weighted:
     """Return paths of the equal-weight flow of one pair."""
     topology = problem.topology
-    begin, graph = topology.terminals[[source]], core_graph(topology)
-    alone, flow = np.zeros((1, topology.nodes)), np.zeros((1, topology.links))
+    alone = np.zeros((1, topology.nodes))
     alone[0, node] = wanted[node]
-    core.add_equal_flows(graph, begin, alone, flow)
-    used = np.flatnonzero(flow[0])
+    (flow,) = shortest.flows(alone)
+    used = np.flatnonzero(flow)
     pair = np.array([0, 1]), np.array([node]), wanted[[node]]
     _, _, width, start, link = core.split_flows(
-        graph, begin, (np.array([0, len(used)]), used, flow[0, used]), pair
+        core_graph(topology),
+        topology.terminals[[source]],
+        (np.array([0, len(used)]), used, flow[used]),
+        pair,
     )
     ends = np.full((2, len(width)), ((source,), (topology.position[node],)))
     return Paths(ends[0], ends[1], start, link), width
@@ -85,12 +120,12 @@ def _split(problem: Problem, source: int, node: int, wanted: Floats) -> Weighted
 def _require_few(problem: Problem) -> None:
     """Raise, from the numbers of paths alone, if too many would have to be listed."""
     topology = problem.topology
-    graph, starts = core_graph(topology), topology.terminals[problem.sources]
+    starts = topology.terminals[problem.sources]
     wanted, entries = problem.node_demand(problem.sources) > 0, 0.0
     for rows in row_blocks(len(starts), topology.links):
-        hops = core.distances(graph, np.ones(topology.links), starts[rows])
-        listed = np.minimum(core.count_shortest(graph, starts[rows]), sizes.LISTED_PATHS)
-        entries += float(listed[wanted[rows]] @ hops[wanted[rows]])
+        shortest = ShortestLinks(topology, starts[rows])
+        listed = np.minimum(shortest.count, sizes.LISTED_PATHS)
+        entries += float(listed[wanted[rows]] @ shortest.hops[wanted[rows]])
     if entries > MOST_LISTED_LINKS:
         time = float((equal_loads(problem) / topology.capacity).max())
         raise InputError(
@@ -104,10 +139,7 @@ def _require_few(problem: Problem) -> None:
 def equal_loads(problem: Problem) -> Floats:
     """Return what equal weights over all shortest paths put on each link, by counting alone."""
     topology, load = problem.topology, np.zeros(problem.topology.links)
-    graph, starts = core_graph(topology), topology.terminals[problem.sources]
-    wanted = problem.node_demand(problem.sources)
+    starts, wanted = topology.terminals[problem.sources], problem.node_demand(problem.sources)
     for rows in row_blocks(len(starts), topology.links):
-        flows = np.zeros((len(starts[rows]), topology.links))
-        core.add_equal_flows(graph, starts[rows], wanted[rows], flows)
-        load += flows.sum(axis=0)
+        load += ShortestLinks(topology, starts[rows]).flows(wanted[rows]).sum(axis=0)
     return load

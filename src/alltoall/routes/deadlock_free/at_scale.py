@@ -124,7 +124,9 @@ class OrderSearch:
         placed = place(network, self._chunks, self._goal, params, late=late)
         if placed is None:
             proof = self._scaled(self.certificate.lengths)
-            return TriedOrder(order, None, (np.inf, core.order_distance(order, *self._game(proof))))
+            return TriedOrder(
+                order, None, (np.inf, core.improve_order(order, *self._game(proof), 0, 0))
+            )
         above, solve = placed.time / self.certificate.bound - 1, self.settings.solve
         text = f"an order tried: {above:.2%} above the bound without layers"
         solve.report(ProgressMessage.of_gap(text, above, solve.gap))
@@ -168,14 +170,13 @@ class OrderSearch:
         late = self.settings.solve.sharing().out_of_time
         terminals, game = self.lanes.terminals.shape[1], self._game(lengths)
         per_call = 1 + READ_PER_CALL // (2 * terminals * (len(order) + 4 * terminals))
-        before = core.order_distance(order, *game)
+        before = core.improve_order(order, *game, 0, 0)
         while True:
             for first in range(0, len(order), per_call):
                 if late():
                     return
                 moves = min(per_call, len(order) - first)
-                core.improve_order(order, *game, moves, int(rng.integers(2**63)))
-            after = core.order_distance(order, *game)
+                after = core.improve_order(order, *game, moves, int(rng.integers(2**63)))
             if after > before * (1 - WORTHWHILE):
                 return
             before = after

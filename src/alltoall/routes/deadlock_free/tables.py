@@ -16,13 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from alltoall import core
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.paths.shortest import core_graph
+from alltoall.ir.topology import Topology
 from alltoall.placing.negotiate import NEGOTIATION
 from alltoall.routes.baselines.tables import routes_from_tables
 from alltoall.routes.by_destination import Spreading
@@ -100,10 +99,31 @@ def _of_routes(routes: Routes) -> Iterator[Start]:
 
 def _in_order(problem: Problem, order: Ints) -> Iterator[Start]:
     """Yield tables in an order, if all pairs with a demand have a way."""
-    table = core.find_tables(core_graph(problem.topology), problem.topology.terminals, order)
+    table = tables_in_order(problem.topology, order)
     source, destination = problem.demand.pairs()
     if (table[destination, problem.topology.terminals[source]] != NOTHING).all():
         yield table, order
+
+
+def tables_in_order(topology: Topology, order: Ints) -> Ints:
+    """Return tables [terminals, nodes] whose paths go forward in an order of the links.
+
+    A node takes the last link of the order that leads on, and then a shorter one while no other
+    node sends over it. It is -1 where a node has no way.
+    """
+    terminals, head = topology.terminals, topology.head
+    shape = topology.nodes, len(terminals)
+    table, used = np.full(shape, NOTHING, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    hops = np.full(shape, topology.nodes)
+    hops[terminals, np.arange(len(terminals))] = 0
+    for link in order[::-1]:
+        node, over = topology.tail[link], head[link]
+        to = np.flatnonzero((used[node] == 0) & (hops[over] + 1 < hops[node]))
+        left = to[table[node, to] != NOTHING]
+        used[head[table[node, left]], left] -= 1
+        table[node, to], hops[node, to] = link, hops[over, to] + 1
+        used[over, to] += 1
+    return np.ascontiguousarray(table.T)
 
 
 def _tries(problem: Problem) -> int:

@@ -96,10 +96,10 @@ def read_topology(
     capacity: str | None = None,
     parallel: bool = False,
 ) -> "Topology":
-    """Read a topology in the named format, or in the one that suffix and content suggest.
+    """Read a topology in the named format, or guess the format from suffix and content.
 
-    `directed` makes every line of an edge list one link, `parallel` every line a cable of its own,
-    also where lines name a pair in both orders. `capacity` names the edge attribute with the
+    `directed` makes every line of an edge list one link, `parallel` every line a separate cable,
+    even if lines name a pair in both orders. `capacity` names the edge attribute with the
     capacity, in GraphML and in networkx's edge lists. Nameless topologies get the file's name.
     """
     path = Path(path)
@@ -134,12 +134,12 @@ def read_topology(
 
 
 def write_topology(topology: "Topology", path: Path | str, format: str | None = None) -> None:
-    """Write a topology in the named format, or in the one that the suffix stands for."""
+    """Write a topology in the named format, or in that of the suffix."""
     write_text(Path(path), topology_text(topology, Path(path), format))
 
 
 def topology_text(topology: "Topology", path: Path, format: str | None = None) -> str:
-    """Return what `write_topology` writes."""
+    """Return the text of a topology file."""
     key = format or _by_suffix(path, reading=False)
     if key is None:
         raise UsageError(f"{path}: no format has this suffix; name one of {_names(reading=False)}")

@@ -7,7 +7,7 @@ from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.topology import MAX_LINKS, MAX_NODES, Topology
 
 OTHER_ARRAYS = 1_000
-"""Most brackets besides those of links: of lists, and in names and notes."""
+"""Most brackets besides those of links."""
 
 
 def read(text: str, where: str, name: str) -> Topology:

@@ -97,14 +97,14 @@ _TOKEN = re.compile(r"[^\s#{]+")
 
 @dataclass(frozen=True)
 class EdgeLine:
-    """An edge: its nodes, those that are marked, and its width."""
+    """An edge: its nodes, their marks, and its width."""
 
     ends: tuple[str, str]
     marked: tuple[str, ...]
     width: float | None
-    """The capacity, or the bytes per second if there is a unit; None if the line has none."""
+    """The capacity, or the bytes per second if it has a unit; None if absent."""
     unit: str | None
-    """The capacity as it is written, if it has a unit."""
+    """The capacity as written, if it has a unit."""
     has_attribute: bool
     """Whether the attributes of the line have the capacity among them."""
     one_way: bool
@@ -160,7 +160,7 @@ def split_words(text: str) -> list[str]:
 
 
 def is_token(name: str) -> bool:
-    """Return whether a node's name can stand in a line as it is."""
+    """Return whether a node's name can be written without quotes."""
     whole = _TOKEN.fullmatch(name) is not None and not _OTHER_NUMBER.fullmatch(name)
     if name in ARROWS or BOTH_WAYS in name:
         return False

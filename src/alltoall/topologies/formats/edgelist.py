@@ -3,15 +3,15 @@
 Comments with a meaning, in any case::
 
     # directed             every line is one link from u to v
-    # parallel             every line is a cable of its own
-    # nodes: 12            so many nodes, some of which may have no link
-    # terminals: 0 1 2     the nodes that send and receive (all of them if left out)
+    # parallel             every line is a separate cable
+    # nodes: 12            number of nodes, some perhaps without links
+    # terminals: 0 1 2     the nodes that send and receive (default: all)
     # name: torus          the topology's name
-    # names: ["a", "b"]    the nodes in order; lines have these, or numbers if one cannot be there
+    # names: ["a", "b"]    the nodes in order; lines use these, or numbers
     # capacity 1: 100Gbps  the rate of a link of capacity 1
 
-Nodes are integers from 0; if one is anything else, all are names, numbered as they appear.
-docs/networks.md has the rest: marks for switches, ports, units, attributes of networkx.
+Nodes are integers from 0; if any is not, all are names, numbered as they appear. docs/networks.md
+explains marks for switches, ports, units and networkx attributes.
 """
 
 import io
@@ -168,7 +168,7 @@ def _node(token: str, find: dict[str, int] | None, place: str) -> int:
 
 
 def _capacities(lines: Lines, where: str) -> tuple[Floats, tuple[str, ...], float | None]:
-    """Return the capacities, a note, and the rate of capacity 1; with units, the smallest is 1."""
+    """Return the capacities, a note, and the rate of capacity 1, the smallest with a unit."""
     capacity = np.array(lines.width, dtype=np.float64)
     if not lines.units:
         notes = () if lines.rate is None else (f"capacity 1 is {rate_in_words(lines.rate)}",)
@@ -242,7 +242,7 @@ def _read_comment(lines: Lines, line: str, place: str) -> None:
 
 
 def _read_header(lines: Lines, line: str, text: str, place: str) -> bool:
-    """Read the header row, which describes the capacities; return whether the line is one."""
+    """Read a header row, which names the unit of capacities; return whether the line is one."""
     if len(lines.u) or lines.has_header or lines.names is not None:
         return False
     header = read_header(line, text, lines.attribute, place)
@@ -275,7 +275,7 @@ def _read_edge(lines: Lines, line: str, number: int, where: str) -> None:
 
 
 def _settle_direction(lines: Lines, where: str) -> None:
-    """Take lines with arrows `->` as directed; refuse what contradicts itself."""
+    """Take lines with arrows `->` as directed; refuse contradictions."""
     if 0 < lines.one_way < len(lines.u):
         raise FormatError(
             f"{where}: {lines.one_way} of {len(lines.u)} lines have an arrow `->`; expected one in "
@@ -325,7 +325,7 @@ def _settle_ports(lines: Lines, where: str) -> None:
 
 
 def _integer(word: str, place: str, expected: str) -> int:
-    """Return a number of nodes, or a node; `expected` says which."""
+    """Return a node count or a node; `expected` names it in messages."""
     if not (word.isascii() and word.isdecimal()):
         raise FormatError(f"{place}: {quote(word)} is not an integer; expected {expected}")
     if len(word) > len(str(MAX_NODES)) or int(word) > MAX_NODES:
@@ -336,9 +336,9 @@ def _integer(word: str, place: str, expected: str) -> int:
 def _port_nodes(ends: Sequence[str], u: Ints, v: Ints, where: str) -> list[str] | None:
     """Return the node of each end if the ends of lines are ports, or None if they are nodes.
 
-    A port has one cable, so a name with a colon that is joined to several others is a node. If
-    every end has a colon and is joined to one other, only a network of ports is connected.
-    Otherwise it may be either, and where it matters the file has to tell.
+    A port has one cable, so a name with a colon and several neighbours is a node. If every end has
+    a colon and one neighbour, they are ports, or the network would not be connected. In other cases
+    the file must say which.
     """
     has_port = np.array([PORT in end for end in ends])
     partners = np.unique(np.sort(np.stack([u, v]), axis=0), axis=1)

@@ -17,7 +17,7 @@ from alltoall.topologies.formats.networkx_graph import from_networkx, to_network
 
 
 def read(text: str, where: str, name: str, capacity: str | None = None) -> Topology:
-    """Read GraphML; `name` is used if the graph has none, `capacity` is that of `from_networkx`."""
+    """Read GraphML; `name` is for unnamed graphs, `capacity` as in `from_networkx`."""
     root = parse_xml(text, where)
     if local_name(root) != "graphml":
         raise FormatError(f"{where}: the root is <{local_name(root)}>; expected <graphml>")
@@ -77,7 +77,7 @@ def _children(element: Element, name: str) -> Iterator[tuple[int, Element]]:
 
 
 def _check_edges(element: Element, labels: set[str], where: str) -> int:
-    """Return the number of edges; raise unless each has a source and a target that are nodes."""
+    """Return the number of edges; raise unless the ends of each are nodes."""
     number = 0
     for number, edge in _children(element, "edge"):
         for key in ("source", "target"):

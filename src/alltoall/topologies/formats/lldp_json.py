@@ -1,9 +1,9 @@
 """Neighbours as `lldpcli -f json show neighbors` prints them: a file of each host in a folder.
 
-A file is named after its host. A neighbour without a file is a switch. Both ends report a cable,
-which counts once: two nodes have as many cables as the one has ports that lead to the other. With
-several interfaces the key `interface` has an array of objects, with one an object; names of
-interfaces and of neighbours are keys. `-f json0` has arrays everywhere, and names are values.
+A file is named after its host; a neighbour without a file is a switch. Both ends report a cable,
+which counts once. The key `interface` has an array of objects, or an object if there is one
+interface; interface and neighbour names are keys. `-f json0` has arrays everywhere, and names are
+values.
 """
 
 import re
@@ -176,7 +176,7 @@ def _without_domain(name: str) -> str:
 
 
 def _node(neighbour: Neighbour, called: Mapping[str, str], place: str) -> str:
-    """Return the name of a neighbour: that of its file, or its own if it has none."""
+    """Return the name of a neighbour: that of its file, if it has one."""
     name = neighbour.name
     host = called.get(name) or called.get(_without_domain(name))
     if host is None and neighbour.is_station:
@@ -217,7 +217,7 @@ def _network(name: str, hosts: list[str], ports: Ports, where: str) -> Topology:
 
 
 def _slowest(rates: list[Rate], where: str) -> Rate:
-    """Return the slowest rate, or None if none is known; refuse to guess where some are."""
+    """Return the slowest rate, or None if none is known; raise if only some are known."""
     known = [rate for rate in rates if rate is not None]
     if 0 < len(known) < len(rates):
         raise FormatError(

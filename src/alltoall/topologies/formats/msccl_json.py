@@ -1,7 +1,7 @@
 """msccl-tools topology JSON: `links[dst][src]` bandwidths, and switches over groups of links.
 
-A switch `[sources, destinations, bandwidth, name]` limits what all links from its sources to its
-destinations carry together. Switches become hubs, exactly or not at all.
+A switch `[sources, destinations, bandwidth, name]` limits the total rate of all links from its
+sources to its destinations. Switches become hubs if that is exact, else they are refused.
 
 Switch k becomes two nodes, in(k) -> out(k), with its bandwidth between them, and a link s -> d
 becomes the path from s through the switches that it is under to d. Any flow over hubs splits into
@@ -11,8 +11,8 @@ such paths, so the model is exact if
 - the link's own bandwidth holds: some arc of the path belongs to this link alone and has that
   bandwidth, or some switch on the path is no wider than the link.
 
-Both are checked. A hub with one way in or one way out is then merged into it, so that the usual
-switch with one source (or one destination) costs a single node.
+Both are checked. A hub with one link in or out is then merged into its neighbour, so that a switch
+with one source or destination becomes a single node.
 """
 
 import json
@@ -43,7 +43,7 @@ MAX_COVERED = 20_000_000
 
 @dataclass(frozen=True)
 class Switch:
-    """A limit on what all links from `sources` to `destinations` carry together."""
+    """A limit on the total rate of all links from `sources` to `destinations`."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
@@ -157,7 +157,7 @@ def _merge_hubs(nodes: int, arcs: list[Arc]) -> list[Arc]:
 
 
 MAX_MATRIX_NODES = 8192
-"""Most nodes of a file: it has a dense matrix, a hundred megabytes for so many."""
+"""Most nodes of a file, whose dense matrix then has a hundred megabytes."""
 
 
 def read(text: str, where: str, name: str) -> Topology:

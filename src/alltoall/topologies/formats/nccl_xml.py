@@ -1,8 +1,8 @@
 """NCCL topology XML, as NCCL_TOPO_DUMP_FILE writes it: system > cpu > pci > gpu > nvlink.
 
-Read as NCCL reads it: an `nvlink` of class 0x03 leads to the GPU whose `pci` has the target's bus
-id, one of class 0x068001 to the CPU, and all others to one and the same NVSwitch, whatever their
-target: switches on two boards are joined by trunks that the file does not show.
+As in NCCL, an `nvlink` of class 0x03 leads to the GPU with the target's bus id, class 0x068001 to
+the CPU, and all others to a single NVSwitch, since the file does not show the trunks between
+switches of two boards.
 """
 
 import re
@@ -31,7 +31,7 @@ _CPU = (
 )
 _PCI = 'class="0x030200" link_speed="8.0 GT/s PCIe" link_width="16"'
 _GPU = 'sm="70" gdr="1"'
-"""Required parts of the file that a topology does not have: those of a plain host of V100 GPUs."""
+"""Placeholders for required parts that a topology lacks: a plain host of V100 GPUs."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def read(text: str, where: str, name: str) -> Topology:
 
 
 def _names(gpus: list[_Gpu]) -> tuple[str, ...]:
-    """Return the names of the GPUs: by device if that tells them apart, else by bus id."""
+    """Return the names of the GPUs: by device if unique, else by bus id."""
     devices = [gpu.element.get("dev", "") for gpu in gpus]
     if len(set(devices)) == len(gpus) and all(map(_DEVICE.fullmatch, devices)):
         return tuple(f"GPU{device}" for device in devices)
@@ -93,10 +93,10 @@ def _names(gpus: list[_Gpu]) -> tuple[str, ...]:
 
 
 def write(topology: Topology) -> str:
-    """Return the XML that `read` takes for this topology, parallel links summed.
+    """Return the XML of a topology, parallel links summed.
 
-    A terminal named GPU and a number has it as its device, others are numbered. CPU, PCIe and the
-    kind of GPU are placeholders; only the NVLinks are real.
+    A terminal named like `GPU3` gets that device number, others are numbered. Only the NVLinks are
+    real; CPU, PCIe and GPU model are placeholders.
     """
     gpus = len(topology.terminals)
     links = whole_links(topology)
@@ -131,7 +131,7 @@ def _devices(topology: Topology, gpus: int) -> list[str]:
 
 
 def _gpus(root: Element) -> Iterator[_Gpu]:
-    """Walk the tree for GPUs; each sits below the `pci` that has its bus id."""
+    """Yield the GPUs of the tree; each is below the `pci` with its bus id."""
     stack = [(root, "", "")]
     while stack:
         element, host, busid = stack.pop()

@@ -54,10 +54,10 @@ def read(text: str, where: str, name: str) -> Topology:
 
 
 def write(topology: Topology) -> str:
-    """Return the matrix that `read` takes for this topology, parallel links summed.
+    """Return the matrix of a topology, parallel links summed.
 
-    Terminals named like GPUs keep their names, others are numbered. Through a switch, two GPUs see
-    as many NVLinks as the one with fewer has.
+    Terminals named like GPUs keep their names, others are numbered. Two GPUs behind a switch get
+    the NVLinks of the one with fewer.
     """
     gpus = len(topology.terminals)
     fits = gpus * gpus * len("NV9\t") < MAX_MATRIX_BYTES

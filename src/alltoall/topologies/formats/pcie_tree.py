@@ -1,8 +1,8 @@
 """The PCIe tree of a machine, from the distances between GPUs in `nvidia-smi topo -m`.
 
 GPUs that are PIX share a PCIe switch, PXB a switch above it, PHB a host bridge, NODE a NUMA node,
-and SYS the interconnect of the sockets. So the matrix is that of a tree: each set of GPUs within
-one of these is a switch, and its link upwards has the rate of the slowest part that it crosses.
+and SYS the interconnect of the sockets. So the matrix describes a tree: each set of GPUs within one
+of these is a switch, and its uplink has the rate of the slowest part on it.
 """
 
 import re
@@ -24,7 +24,7 @@ ELSEWHERE = "write json, which holds every topology"
 
 
 def require(topology: Topology, holds: bool, found: str) -> None:
-    """Raise unless a condition holds; `found` has the finding and the expectation."""
+    """Raise unless a condition holds; `found` is the message."""
     if not holds:
         raise TopologyError(f"{topology.name}: {found}; {ELSEWHERE}")
 
@@ -138,7 +138,7 @@ def tree_edges(
 
 
 def _width(below: int, above: int, rates: Mapping[str, float], where: str) -> float:
-    """Return the capacity of a link from one level up to another: that of its slowest part."""
+    """Return the capacity of a link between two levels: that of its slowest part."""
     crossed = LEVELS[below + 1 : above + 1]
     if not rates:
         return 1.0

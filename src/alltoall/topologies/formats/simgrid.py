@@ -23,8 +23,7 @@ LINK_LATENCY = 1e-6
 VERSION = "4.1"
 HEAD = ("<?xml version='1.0'?>", '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">')
 SPEED, SHARED = "1Gf", "SHARED"
-"""The required compute speed, unused; SHARED, because the default policy would make each link a
-pair of opposite ones."""
+"""The required but unused compute speed, and the policy that keeps a link one-way."""
 
 
 def write(
@@ -32,7 +31,7 @@ def write(
 ) -> str:
     """Return the platform; a link carries `link_bandwidth` per unit of capacity.
 
-    The default is the rate that the topology states, or 25 Gbit/s. Terminals are hosts and other
+    The default is the topology's own rate, or 25 Gbit/s. Terminals are hosts and other
     nodes routers, by name, or as `node-<id>` without names; links are called `link-<index>`.
     """
     # The widest link of every adjacent pair, the first of them if several are.

@@ -4,45 +4,34 @@ In `code`, every record of `ir.program` and `ir.execution_plan` is an array of i
 order, every tuple an array, and every enum member its value.
 """
 
-from collections.abc import Callable
 from dataclasses import is_dataclass
 from enum import Enum
-from functools import cache, partial
+from functools import cache
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from alltoall.errors import FormatError
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.execution_plan import ExecutionPlan, RankPlan
 from alltoall.ir.files.fields import MAX_INT, Json, naming, short, take_int, take_text
-from alltoall.ir.files.json.values import artefact
+from alltoall.ir.files.json.values import artefact, format_of
 from alltoall.ir.program import MAX_RANKS, Program, RankProgram
 
 PROGRAM_FORMAT = "alltoall.program/1"
 PLAN_FORMAT = "alltoall.execution-plan/1"
 
-Code = TypeVar("Code")
 
-
-def program_to_json(program: Program) -> Json:
-    """Return the JSON form of a program."""
-    return _to_json(PROGRAM_FORMAT, program) | {"fifo_slots": program.fifo_slots}
-
-
-def plan_to_json(plan: ExecutionPlan) -> Json:
-    """Return the JSON form of an execution plan."""
-    return _to_json(PLAN_FORMAT, plan)
-
-
-def _to_json(name: str, lowered: Program | ExecutionPlan) -> Json:
-    chunks = lowered.chunks
+def program_to_json(lowered: Program | ExecutionPlan) -> Json:
+    """Return the JSON form of a program or an execution plan."""
+    chunks, is_program = lowered.chunks, isinstance(lowered, Program)
     even = {"chunks_per_shard": chunks.per_shard} if chunks.per_shard is not None else {}
     return {
-        "format": name,
+        "format": PROGRAM_FORMAT if is_program else PLAN_FORMAT,
         "name": lowered.name,
         "ranks": chunks.ranks,
         **(even or {"chunks": chunks.rows()}),
         "code": _plain(lowered.ranks),
+        **({"fifo_slots": lowered.fifo_slots} if isinstance(lowered, Program) else {}),
     }
 
 
@@ -55,32 +44,26 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
-def program_from_json(value: object, where: str) -> Program:
-    """Build a program from its JSON form; the interpreter says what it does."""
-    obj = artefact(value, PROGRAM_FORMAT, where)
-    build = partial(Program, fifo_slots=take_int(obj, "fifo_slots", where))
-    return _build(build, RankProgram, obj, where)
-
-
-def plan_from_json(value: object, where: str) -> ExecutionPlan:
-    """Build an execution plan from its JSON form; the interpreter says what it does."""
-    return _build(ExecutionPlan, RankPlan, artefact(value, PLAN_FORMAT, where), where)
-
-
-def _build(kind: Callable[..., Code], rank: type, obj: Json, where: str) -> Code:
+def program_from_json(value: object, where: str) -> Program | ExecutionPlan:
+    """Build a program or a plan from its JSON form; the interpreter says what it does."""
+    is_plan = format_of(value, where) == PLAN_FORMAT
+    obj = artefact(value, PLAN_FORMAT if is_plan else PROGRAM_FORMAT, where)
     name, ranks = take_text(obj, "name", where), take_int(obj, "ranks", where, MAX_RANKS)
-    code = _read(tuple[rank, ...], obj.get("code"), f"{where}: code")  # type: ignore[valid-type]
+    kind: Any = tuple[RankPlan, ...] if is_plan else tuple[RankProgram, ...]
+    code = _read(kind, obj.get("code"), f"{where}: code")
     with naming(where):
-        return kind(name, _chunks(obj, ranks, where), code)
-
-
-def _chunks(obj: Json, ranks: int, where: str) -> Chunks:
-    if "chunks" not in obj:
-        return Chunks(ranks, take_int(obj, "chunks_per_shard", where))
-    rows = _read(tuple[tuple[int, ...], ...], obj["chunks"], f"{where}: chunks")
-    if any(len(row) != 3 for row in rows):
-        raise FormatError(f"{where}: chunks has other rows than [source, destination, count]")
-    return Chunks.from_rows(ranks, rows)
+        if "chunks" in obj:
+            rows = _read(tuple[tuple[int, ...], ...], obj["chunks"], f"{where}: chunks")
+            if any(len(row) != 3 for row in rows):
+                raise FormatError(
+                    f"{where}: chunks has other rows than [source, destination, count]"
+                )
+            chunks = Chunks.from_rows(ranks, rows)
+        else:
+            chunks = Chunks(ranks, take_int(obj, "chunks_per_shard", where))
+        if is_plan:
+            return ExecutionPlan(name, chunks, code)
+        return Program(name, chunks, code, take_int(obj, "fifo_slots", where))
 
 
 @cache

@@ -48,6 +48,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
     )
     cuts = np.searchsorted(schedule.step, np.arange(1, schedule.steps))
     chunks = schedule.chunks
+    counts = [[int(node[s]), int(node[d]), count] for s, d, count in chunks.rows()]
     value = {
         "format": schedule_format(schedule),
         "method": schedule.method,
@@ -57,7 +58,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         "gap": schedule.gap,
         "topology": topology_to_json(schedule.problem.topology),
         "demand": demand_to_json(schedule.problem.demand),
-        **({"chunks_per_shard": chunks.per_shard} if chunks.uniform else _counts(schedule)),
+        **({"chunks_per_shard": chunks.per_shard} if chunks.uniform else {"chunks": counts}),
         "steps": [part.tolist() for part in np.split(rows, cuts)],
         "lengths": schedule.certificate.lengths.tolist(),
     }
@@ -65,10 +66,9 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
 
 
 def schedule_from_json(value: object, where: str) -> Schedule:
-    """Build a schedule from its JSON form; `check.schedule` says whether it is true.
+    """Build a schedule from its JSON form, unchecked (see `check.schedule`).
 
-    A schedule from elsewhere may leave out the demand (uniform), and the bound with its lengths
-    (hops, which prove the distance bound).
+    Other tools may omit the demand (uniform), and the bound with its lengths (hops).
     """
     uneven = isinstance(value, dict) and value.get("format") == UNEVEN_FORMAT
     obj = artefact(value, UNEVEN_FORMAT if uneven else SCHEDULE_FORMAT, where)
@@ -85,12 +85,16 @@ def schedule_from_json(value: object, where: str) -> Schedule:
         problem.topology,
         lambda row: f"{where}: steps[{step[row]}][{inner[row]}]",
     )
+    if uneven:
+        pairs, name = take_list(obj, "chunks", where), "[src, dst, count]"
+        counts = _rows(pairs, name, problem.topology, lambda row: f"{where}: chunks[{row}]")
+        chunks = Chunks.from_rows(len(problem.topology.terminals), counts.tolist())
+    else:
+        chunks = Chunks.of_demand(problem.demand, take_int(obj, "chunks_per_shard", where))
     claimed = "fractional_time" in obj
     schedule = Schedule(
         problem=problem,
-        chunks=_uneven_chunks(obj, problem.topology, where)
-        if uneven
-        else Chunks.of_demand(problem.demand, take_int(obj, "chunks_per_shard", where)),
+        chunks=chunks,
         steps=len(steps),
         step=step,
         source=sends[:, 0],
@@ -104,18 +108,6 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     )
     check_claims(obj, where, schedule.time, schedule.bound)
     return schedule
-
-
-def _counts(schedule: Schedule) -> dict[str, Any]:
-    node = schedule.problem.topology.terminals.tolist()
-    return {"chunks": [[node[s], node[d], count] for s, d, count in schedule.chunks.rows()]}
-
-
-def _uneven_chunks(obj: dict[str, Any], topology: Topology, where: str) -> Chunks:
-    """Build chunks from rows of source node, destination node and count; other pairs have none."""
-    rows = take_list(obj, "chunks", where)
-    found = _rows(rows, "[src, dst, count]", topology, lambda row: f"{where}: chunks[{row}]")
-    return Chunks.from_rows(len(topology.terminals), found.tolist())
 
 
 def _rows(rows: list[Any], expected: str, topology: Topology, name: Callable[[int], str]) -> Ints:
