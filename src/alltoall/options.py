@@ -138,7 +138,7 @@ OPTIONS: dict[str, Option] = {
     "flows": Option("Routes: parallel flows of each route", "K", int),
     "chunk_bytes": Option("Routes: size of a message of a flow", "SIZE"),
     "phases": Option("Routes: send in K phases; 0 for as many as fit the loss", "K", int),
-    "phase_loss": Option("Throughput that phases may lose", "LOSS", float),
+    "phase_loss": Option("Throughput that phases may lose (default: 0.05)", "LOSS", float),
     "resolution": Option(
         "Routes: time resolution as a share of the total; 0 is exact (default: 0.001 above 5,000 "
         "routes, else 0)",

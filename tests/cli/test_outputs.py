@@ -93,6 +93,16 @@ def test_an_answer_is_renewed_in_its_place(
     assert isinstance(alltoall.load(folder / words[-1]), kind)
 
 
+@pytest.mark.parametrize("verb", ["solve", "route", "schedule"])
+@pytest.mark.parametrize("name", ["x.csv", "x.SVG", "x.html"])
+def test_an_answer_is_no_table(verb: str, name: str, folder: Path, run: Run) -> None:
+    """A file with JSON in it is not called something else; nothing is written."""
+    found = run(verb, "ring:4", "-o", name)
+    assert found.code == 2
+    assert f"{name}: an answer is saved as JSON" in found.err
+    assert not (folder / name).exists()
+
+
 @pytest.mark.parametrize("text", ["# lab 7\na b\nb c\n", "a b 10Gbps # spare\nb c 10Gbps\n"])
 def test_comments_of_an_edge_list_are_not_lost(text: str, folder: Path, run: Run) -> None:
     """It is renewed in its place once it is as the verb writes it."""

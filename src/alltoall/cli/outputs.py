@@ -28,8 +28,12 @@ KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
 """What each verb writes that it can also read."""
 
 
+SAVING = ("solve", "route", "schedule")
+"""Verbs that save answers."""
+
+
 def check_outputs(context: typer.Context) -> None:
-    """Raise if outputs share standard output or replace an input, or if a drawing is no SVG.
+    """Raise if outputs share standard output or replace an input, or if a suffix says another kind.
 
     A file as the verb writes it may be input and output at once.
     """
@@ -44,6 +48,12 @@ def check_outputs(context: typer.Context) -> None:
             raise UsageError(
                 f"{output} is an input, which the output would replace; name another file"
             )
+    output = outputs.get("output", STANDARD_OUTPUT)
+    if context.info_name in SAVING and output.suffix.lower() in (".csv", ".svg", ".html"):
+        raise UsageError(
+            f"{output}: an answer is saved as JSON, or compact as .npz; expected a file name that "
+            "ends so (compare writes tables, report pages)"
+        )
     draw = outputs.get("draw", STANDARD_OUTPUT)
     if draw != STANDARD_OUTPUT and draw.suffix.lower() != ".svg":
         raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")

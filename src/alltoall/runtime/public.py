@@ -85,6 +85,8 @@ def run(
             return share_testbed([subject, *jobs], settings, asked)
         return run_on_testbed(subject, settings, asked)
     _refuse_testbed_options(on, asked)
+    if mpi is not None and on != "mpi":
+        raise UsageError(f"an MPI on {on!r}, which has none; expected --on mpi, or leave --mpi out")
     if isinstance(subject, Schedule | Routes):
         work = rank_work(f"{type(subject).__name__} of {subject.problem.topology.name}", subject)
     else:

@@ -103,7 +103,6 @@ def synthesise(
     settings = settings or SolveSettings()
     if settings.time_limit is None:
         settings = replace(settings, time_limit=DEFAULT_SECONDS)
-    settings = settings.begin()
     demand = problem.demand.table()
     counts = chunks_of(demand, chunks)
     pair = np.repeat(np.arange(demand.size, dtype=np.int64), counts.ravel())

@@ -75,7 +75,7 @@ def simulate(
     flows: int = 1,
     chunk_bytes: str | int | None = None,
     phases: int | None = None,
-    phase_loss: float = RouteSettings.phase_loss,
+    phase_loss: float | None = None,
     resolution: float | None = None,
     topology: Given | None = None,
     jobs: Sequence[Routes | str | PathLike[str]] | None = None,
@@ -101,6 +101,8 @@ def simulate(
     )
     found = None if subject is None else subject_of(subject)
     parts = tuple(map(job_of, jobs or ()))
+    if phase_loss is not None and phases is None:
+        raise UsageError("a loss of phases without phases; add --phases, or leave --phase-loss out")
     _require_use(found, bool(parts), (sync, sharing), fluid, phases, topology)
     place = _joint_place(found, parts, topology).less(background)
     fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
@@ -313,11 +315,11 @@ def _resolution(
     return fluid.resolution_for(sum(part.routes.count for part in parts))
 
 
-def _phases(routes: Routes, phases: int | None, loss: float) -> list[Routes]:
+def _phases(routes: Routes, phases: int | None, loss: float | None) -> list[Routes]:
     """Return the routes of each phase."""
     if phases is None:
         return [routes]
-    split = split_phases(routes, phases or None, loss)
+    split = split_phases(routes, phases or None, RouteSettings.phase_loss if loss is None else loss)
     return [routes.select(np.flatnonzero(split.phase == each)) for each in range(split.count)]
 
 
