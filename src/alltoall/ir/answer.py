@@ -64,6 +64,7 @@ class Bottleneck(Noun):
     `even` is whether all links of the proof have one length.
     """
 
+    TITLE = "topology.name"
     BRIEF = ("saturated", "proof")
 
     topology: Topology
@@ -81,9 +82,6 @@ class Bottleneck(Noun):
     def __str__(self) -> str:
         found = self.words()
         return f"{found['saturated']} saturated; bound: {found['proof']}"
-
-    def _title(self) -> str:
-        return self.topology.name
 
     def _facts(self) -> dict[str, str]:
         return self.words()

@@ -142,11 +142,8 @@ def _instance(hint: Any) -> Kind:
     vague = hint in (Any, object, inspect.Parameter.empty) or getattr(hint, "_is_protocol", False)
     if vague or not isinstance(hint, type):
         return ANYTHING
-
-    def read(value: Any) -> Any:
-        return value if isinstance(value, hint) else _refuse()
-
-    return Kind(f"a {hint.__name__}", f"{hint.__name__} objects", read)
+    words = f"a {hint.__name__}", f"{hint.__name__} objects"
+    return Kind(*words, lambda value: value if isinstance(value, hint) else _refuse())
 
 
 def _one_of(kinds: Sequence[Kind]) -> Kind:
@@ -173,11 +170,8 @@ def _either(words: Iterable[str]) -> str:
 
 def _several(kind: Kind) -> Kind:
     """Return the kind of a list of any length; a text or a table is none."""
-
-    def read(value: Any) -> tuple[Any, ...]:
-        return tuple(map(kind.read, _items(value)))
-
-    return Kind(f"a list of {kind.many}", f"lists of {kind.many}", read)
+    words = f"a list of {kind.many}", f"lists of {kind.many}"
+    return Kind(*words, lambda value: tuple(map(kind.read, _items(value))))
 
 
 def _row(kinds: Sequence[Kind]) -> Kind:
@@ -247,10 +241,6 @@ def _read_number(value: Any) -> float:
         return _refuse()
 
 
-def _read_text(value: Any) -> str:
-    return value if isinstance(value, str) else _refuse()
-
-
 def _require_path(value: str) -> str:
     """Return a text that may be a path: encodable and without NUL."""
     try:
@@ -280,7 +270,7 @@ PLAIN: Mapping[Any, Kind] = {
     bool: Kind("True or False", "True or False", _read_flag),
     int: Kind("a whole number", "whole numbers", _read_whole),
     float: Kind("a number", "numbers", _read_number),
-    str: Kind("a text", "texts", _read_text),
+    str: Kind("a text", "texts", lambda it: it if isinstance(it, str) else _refuse()),
     Path: PATH,
     os.PathLike: PATH,
     Callable: Kind("a function", "functions", lambda it: it if callable(it) else _refuse()),

@@ -39,6 +39,7 @@ class Fabric(Noun):
     may be given for all links.
     """
 
+    TITLE = "topology.name"
     BRIEF = ("links", "rate")
 
     topology: Topology
@@ -105,9 +106,6 @@ class Fabric(Noun):
         if np.any(capacity == 1.0):
             return said
         return f"{said}; give --link-bandwidth 1Gbps if capacities are in Gbit/s"
-
-    def _title(self) -> str:
-        return self.topology.name
 
     def _facts(self) -> dict[str, str]:
         limit = {} if self.injection is None else {"injection": rate_in_words(self.injection)}

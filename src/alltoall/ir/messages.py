@@ -141,6 +141,7 @@ class RankMessages(Noun):
 class Messages(Noun):
     """The messages of all ranks, with the semantics above."""
 
+    TITLE = "name"
     BRIEF = ("ranks", "messages", "steps", "chunks")
 
     name: str = field(compare=False)
@@ -195,9 +196,6 @@ class Messages(Noun):
                 for part in parts
             ),
         )
-
-    def _title(self) -> str:
-        return self.name
 
     def _facts(self) -> dict[str, str]:
         return {

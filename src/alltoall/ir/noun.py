@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from importlib import import_module
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -73,6 +74,8 @@ SAMPLED = 32
 class Words:
     """Class attributes of a kind of noun."""
 
+    TITLE: ClassVar[str] = ""
+    """The attribute in the title."""
     BRIEF: ClassVar[tuple[str, ...]] = ()
     """The facts in the one-line representation."""
 
@@ -124,7 +127,7 @@ class Noun(Words):
 
     def _title(self) -> str:
         """Return the title of this noun."""
-        raise NotImplementedError
+        return str(attrgetter(self.TITLE)(self))
 
     def _facts(self) -> dict[str, str]:
         """Return short facts by label."""

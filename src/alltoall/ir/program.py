@@ -136,6 +136,7 @@ class RankProgram(RankCode):
 class Executable(Noun):
     """Code of every rank, over its input, output and scratch buffers."""
 
+    TITLE = "name"
     KIND: ClassVar[str]
 
     name: str
@@ -175,9 +176,6 @@ class Executable(Noun):
     def instructions(self) -> int:
         """The number of instructions of all ranks."""
         return sum(len(block) for rank in self.ranks for block in rank.code)
-
-    def _title(self) -> str:
-        return self.name
 
     def _facts(self) -> dict[str, str]:
         blocks = max(len(rank.code) for rank in self.ranks)

@@ -24,7 +24,7 @@ ORDER = (
     *("saturated", "proof", "flow", "loss"),
     *("routes", "max_routes_per_pair", "layers", "common_factor_chunks"),
     *("steps", "chunks_per_shard", "loss_by_chunks", "least_loss_by_chunks", "sends"),
-    *("method", "status", "seconds", "notes", "phases", "robust"),
+    *("method", "status", "seconds", "notes", "robust"),
 )
 """The order of the names in every summary; others come after these."""
 

@@ -82,7 +82,7 @@ def _opened(given: Subject) -> tuple[str, object, bytes | None]:
 
 
 def share_testbed(given: Sequence[Subject], run: RunSettings, asked: BedSettings) -> SharedReport:
-    """Run schedules on one fabric, each alone and all at once, and one for all of them."""
+    """Run schedules on one fabric, each alone, all at once, and one joint schedule."""
     if len(run.sizes) != 1:
         raise UsageError(
             f"{len(run.sizes)} sizes for jobs that share a fabric; expected one: name it (--bytes "
@@ -158,7 +158,7 @@ def _run_routes(
     bed: Bed, routes: Routes, run: RunSettings, asked: BedSettings, subject: str
 ) -> BedReport:
     """Run routes: each is a flow that the fabric keeps on its path."""
-    phase = split_phases(routes, None, PHASE_LOSS).phase if asked.weights == "phases" else None
+    phase = split_phases(routes, None, PHASE_LOSS) if asked.weights == "phases" else None
     measured = run_routes(
         bed,
         routes,

@@ -143,7 +143,7 @@ def artefact_from_bytes(data: bytes, where: str) -> Artefact:
 
 
 def _claim(key: str, value: float) -> About:
-    """Return a number for `about`, None if it is not finite."""
+    """Return a positive number as a field of `about`, else no field."""
     return {key: float(value)} if value > 0 else {}
 
 
