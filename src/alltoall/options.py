@@ -124,14 +124,14 @@ OPTIONS: dict[str, Option] = {
     "cable": Option("Cable between two nodes, such as 0-1", "A-B", argument=True),
     "command": Option("Command to run", "-- COMMAND...", many=True, argument=True),
     "files": Option(
-        "Schedules or messages (FILE@64K: for shards of 64 KiB and above)",
+        "Schedules, messages or SPECs (FILE@64K: for shards of 64 KiB and above)",
         "FILE... -- COMMAND...",
         many=True,
         argument=True,
     ),
     "min_bytes": Option("Leave smaller shards to the MPI library", "SIZE"),
     "mpicc": Option("The program's MPI compiler (default: beside the launcher)", "MPICC"),
-    "report": flag("Always print how many all-to-alls used a schedule"),
+    "report": flag("Always print how many all-to-alls used which schedule, and who is where"),
     "quiet": flag("Never print how many all-to-alls used a schedule"),
     # Simulations.
     "overhead": Option("Time that sending a message takes, such as 1us", "TIME"),
@@ -263,6 +263,9 @@ OF_VERB: dict[str, dict[str, Option]] = {
         ),
     },
     "report": {"output": Option("Save the HTML page; - is standard output", "FILE")},
+    "wrap": {
+        "rank_map": Option("Lines `node rank` (default: by host names, else in order)", "FILE")
+    },
     "reproduce": {
         "time_limit": Option("Start no further points then", "TIME"),
         "output": Option("Save rows, pictures and claims here; continue from it", "DIR"),

@@ -20,7 +20,7 @@ SEPARATOR = "--"
 
 def _verb(context: typer.Context, files: list[str], export: bool, **given: Any) -> None:
     files, command = _parted(files, context.obj, export)
-    variables = wrap(files, **given, launcher=command[0] if command else None)
+    variables = wrap(files, **given, launcher=command[0] if command else None, progress=_say)
     if export:
         typer.echo("\n".join(f"export {key}={shlex.quote(v)}" for key, v in variables.items()))
         return
@@ -28,6 +28,10 @@ def _verb(context: typer.Context, files: list[str], export: bool, **given: Any) 
         raise UsageError(f"no command {command[0]!r}; expected a launcher, such as mpiexec")
     sys.stdout.flush()
     os.execvpe(command[0], command, {**os.environ, **variables})
+
+
+def _say(line: str) -> None:
+    typer.echo(f"alltoall: {line}", err=True)
 
 
 def _parted(words: list[str], line: Sequence[str], export: bool) -> tuple[list[str], list[str]]:

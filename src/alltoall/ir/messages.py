@@ -15,7 +15,7 @@ induction over the steps, no order that respects the waits can deadlock.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -169,6 +169,32 @@ class Messages(Noun):
     def messages(self) -> int:
         """The number of messages, each counted at its sender."""
         return int(sum(np.count_nonzero(part.sends) for part in self.ranks))
+
+    def among(self, members: Ints) -> "Messages":
+        """Return the messages of some ranks, which send to no others; they become 0, 1, ..."""
+        inside, number = np.ix_(members, members), np.full(len(self.ranks), -1)
+        number[members] = np.arange(len(members))
+        counts = self.chunks.of(*inside).copy()
+        alike = counts[~np.eye(len(members), dtype=np.bool_)]
+        chunks = Chunks(len(members), counts=counts)
+        demand = Demand(len(members), self.demand.of(*inside))
+        if np.all(alike == alike[0]) and len(np.unique(demand.of(*np.nonzero(counts)))) == 1:
+            chunks, demand = Chunks(len(members), int(alike[0])), Demand(len(members))
+        renamed = ("peer", "source", "destination")
+        parts = (self.ranks[member] for member in members.tolist())
+        return Messages(
+            self.name,
+            tuple(
+                replace(
+                    part,
+                    **{key: number[getattr(part, key)] for key in renamed},
+                    rank=int(number[part.rank]),
+                    chunks=chunks,
+                    demand=demand,
+                )
+                for part in parts
+            ),
+        )
 
     def _title(self) -> str:
         return self.name

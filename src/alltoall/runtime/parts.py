@@ -63,14 +63,19 @@ def messages_for(given: Given) -> Messages:
 
 
 def read_messages(path: Path) -> Messages:
+    """Read the messages of a schedule's file, or those that it was lowered to."""
+    return all_parts(read_schedule(path))
+
+
+def read_schedule(path: Path) -> Schedule | Messages:
     """Read the file of a schedule, or of the messages that it was lowered to."""
-    return _messages_in(read_bytes(path), str(path))
+    return _schedule_in(read_bytes(path), str(path))
 
 
-def _messages_in(data: bytes, where: str) -> Messages:
+def _schedule_in(data: bytes, where: str) -> Schedule | Messages:
     if data.startswith(MESSAGES_FORMAT.encode()):
         return messages_from_text(decode(data, where), where)
-    return all_parts(artefact_as(data, where, Schedule))
+    return artefact_as(data, where, Schedule)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +96,7 @@ def read_work(path: Path) -> RankWork:
     data, where = read_bytes(path), str(path)
     kind = _target_of(data, where)
     if kind in (None, "messages"):
-        return RankWork(where, _messages_in(data, where))
+        return RankWork(where, all_parts(_schedule_in(data, where)))
     require_size(data, where, MAX_LOWERED_BYTES)
     return rank_work(where, parse_lowered(decode(data, where), where)[1], data)
 

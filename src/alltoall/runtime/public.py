@@ -103,13 +103,15 @@ def wrap(
     launcher: str | None = None,
     report: bool = False,
     quiet: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, str]:
     """Return the environment in which an unmodified MPI program uses schedules.
 
-    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall, in C and Fortran, use the schedule with as many
-    ranks as their communicator. Anything else falls through to the MPI library, and one line at
-    the end says how often and why. The first call builds a small C library with the program's
-    mpicc and keeps it in the user's cache. `alltoall wrap` exits with the code of the command.
+    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall, in C and Fortran, use the schedule that fits
+    their communicator: one rank per terminal, or all ranks of each host. Anything else falls
+    through to the MPI library, and one line at the end says how often and why. A SPEC's schedule is
+    made once and kept in the user's cache, as is a small C library, built with the program's mpicc.
+    `alltoall wrap` exits with the code of the command.
 
     >>> import alltoall
     >>> sorted(alltoall.wrap([alltoall.schedule("ring:4")]))
@@ -124,6 +126,7 @@ def wrap(
         launcher=launcher,
         report=report,
         quiet=quiet,
+        say=progress or (lambda _: None),
     )
 
 

@@ -6,13 +6,18 @@ told by a small file which messages there are, for which ranks, and from which s
 
 import hashlib
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
+
 from alltoall.check.program.messages import check_messages
 from alltoall.errors import FormatError, UsageError, VerificationError
+from alltoall.ir.arrays import Ints
 from alltoall.ir.files.artefacts import read_as
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.node_tables import read_node_values
@@ -20,20 +25,50 @@ from alltoall.ir.files.text import write_text
 from alltoall.ir.messages import Messages
 from alltoall.ir.quantities import parse_sizes
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
 from alltoall.runtime.engine.build import build, cache_folder, find_mpicc
-from alltoall.runtime.parts import all_parts, read_messages
+from alltoall.runtime.parts import SCHEDULER, all_parts, read_schedule
 
 MARK = "@"
 """Stands between a file and the size from which on it is used."""
 
+TOPOLOGIES = "alltoall.topologies.public"
+"""By name, as what makes schedules: only a SPEC needs it."""
+
+FILES = {".json", ".npz", ".gz", ".messages", ".txt"}
+"""How names of files end that are no SPEC, even if there is no such file."""
+
+_HOST = re.compile(r"[A-Za-z0-9._-]*[A-Za-z_-][A-Za-z0-9._-]*")
+"""The name of a host has a letter; `host0:gpu1`, and numbers, are no hosts."""
+
 
 @dataclass(frozen=True)
 class Wrapped:
-    """Messages, the least bytes of a shard that they are used for, and their ranks in the world."""
+    """A schedule for the engine: its label, the least bytes of a shard, and who its ranks are.
 
+    `hosts` are the names of terminals that are hosts, `world` their ranks in the world.
+    """
+
+    label: str
     messages: Messages
     least: int
+    hosts: tuple[str, ...] | None = None
     world: tuple[int, ...] | None = None
+
+    def lines(self, file: int) -> Iterator[str]:
+        """Yield what the engine is told: of the groups of terminals, then of all terminals."""
+        everyone = np.arange(len(self.messages.ranks))
+        for members in (*closed_groups(self.messages), everyone):
+            part = self.messages.among(members) if len(members) < len(everyone) else self.messages
+            path = _kept(messages_text(part), ".messages")
+            yield f"file {len(members)} {self.least} {path}"
+            yield f"from {file} {self.label}"
+            if len(members) < len(everyone):
+                yield f"part {len(everyone)} {' '.join(map(str, members))}"
+            if self.world is not None:
+                yield f"map {' '.join(str(self.world[member]) for member in members)}"
+            elif self.hosts is not None:
+                yield from (f"name {self.hosts[member]}" for member in members)
 
 
 def environment_for(
@@ -45,20 +80,17 @@ def environment_for(
     launcher: str | None = None,
     report: bool = False,
     quiet: bool = False,
+    say: Callable[[str], None],
 ) -> dict[str, str]:
     """Return the variables that put schedules under an MPI program; see `alltoall.wrap`."""
     if not files:
         raise UsageError("no schedule; expected the file of at least one")
     if report and quiet:
         raise UsageError("--report with --quiet: one prints a line, the other none; leave one out")
-    wrapped = [_wrapped(each, _size(min_bytes), rank_map) for each in files]
+    wrapped = [_wrapped(each, _size(min_bytes), rank_map, say) for each in files]
     engine = build(find_mpicc(mpicc, launcher))
     lines = [word for word, asked in (("report", report), ("quiet", quiet)) if asked]
-    for each in wrapped:
-        path = _kept(messages_text(each.messages), ".messages")
-        lines.append(f"file {len(each.messages.ranks)} {each.least} {path}")
-        if each.world is not None:
-            lines.append("map " + " ".join(map(str, each.world)))
+    lines += [line for index, each in enumerate(wrapped) for line in each.lines(index)]
     before = os.environ.get("LD_PRELOAD")
     return {
         "LD_PRELOAD": f"{engine.preload}:{before}" if before else str(engine.preload),
@@ -69,21 +101,72 @@ def environment_for(
 
 
 def _wrapped(
-    given: Schedule | str | PathLike[str], least: int, rank_map: str | PathLike[str] | None
+    given: Schedule | str | PathLike[str],
+    least: int,
+    rank_map: str | PathLike[str] | None,
+    say: Callable[[str], None],
 ) -> Wrapped:
     """Read and check what was given: a wrong file is found before the program starts."""
-    path = None
-    if not isinstance(given, Schedule):
+    work: Schedule | Messages
+    if isinstance(given, Schedule):
+        label, work = given.problem.topology.name, given
+    else:
         path, size = file_and_size(given)
+        label = path.name if path.exists() else str(path)
         least = least if size is None else _size(size)
-    messages = all_parts(given) if isinstance(given, Schedule) else read_messages(_file(path))
+        work = schedule_for(str(path), say) if is_spec(path) else read_schedule(_file(path))
+    messages = all_parts(work)
     judged = check_messages(messages)
     if not judged.correct:
-        raise VerificationError(str(path or messages.name), judged.problems())
+        raise VerificationError(label, judged.problems())
+    topology = work.problem.topology if isinstance(work, Schedule) else None
     if rank_map is None:
-        return Wrapped(messages, least)
-    schedule = given if isinstance(given, Schedule) else read_as(_file(path), Schedule)
-    return Wrapped(messages, least, _world(Path(rank_map), schedule))
+        return Wrapped(label, messages, least, None if topology is None else _hosts(topology))
+    if topology is None:
+        raise UsageError(f"{label} has messages and no nodes; --rank-map needs the schedule")
+    return Wrapped(label, messages, least, world=_world(Path(rank_map), topology))
+
+
+def is_spec(path: Path) -> bool:
+    """Return whether a word is the SPEC of a topology, not the name of a file."""
+    return not path.exists() and path.name == str(path) and path.suffix not in FILES
+
+
+def schedule_for(spec: str, say: Callable[[str], None]) -> Schedule:
+    """Return the schedule for a SPEC: from the cache, or made now and kept there."""
+    topology: Topology = import_module(TOPOLOGIES).topology(spec)
+    columns = (topology.tail, topology.head, topology.capacity, topology.terminals)
+    content = repr((topology.nodes, topology.names, *(each.tolist() for each in columns)))
+    path = _cached(content, "schedule-", ".json")
+    if path.exists():
+        say(f"schedule of {spec} from {path}")
+        return read_as(path, Schedule)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found: Schedule = import_module(SCHEDULER).schedule(topology)
+    found.save(path)
+    say(f"schedule of {spec} made, and kept in {path}")
+    return found
+
+
+def closed_groups(messages: Messages) -> list[Ints]:
+    """Return groups of ranks that send chunks to no other, and through no other; none if all do."""
+    counts = messages.chunks.counts
+    if counts is None:
+        return []
+    linked = (counts > 0) | (counts.T > 0) | np.eye(len(counts), dtype=np.bool_)
+    before, group = np.arange(0), np.arange(len(counts))
+    while not np.array_equal(before, group):
+        before, group = group, np.where(linked, group, len(counts)).min(axis=1)
+    if any(np.any(group[part.peer] != group[part.rank]) for part in messages.ranks):
+        return []
+    groups = [np.flatnonzero(group == first) for first in np.unique(group)]
+    return [members for members in groups if 1 < len(members) < len(counts)]
+
+
+def _hosts(topology: Topology) -> tuple[str, ...] | None:
+    """Return the names of terminals if they can be those of hosts."""
+    names = [topology.node_name(node) for node in topology.terminals.tolist()]
+    return tuple(names) if all(map(_HOST.fullmatch, names)) else None
 
 
 def file_and_size(given: str | PathLike[str]) -> tuple[Path, str | None]:
@@ -95,8 +178,8 @@ def file_and_size(given: str | PathLike[str]) -> tuple[Path, str | None]:
     return Path(name), size
 
 
-def _file(path: Path | None) -> Path:
-    if path is None or not path.exists():
+def _file(path: Path) -> Path:
+    if not path.exists():
         raise UsageError(f"no file {path}; expected a saved schedule, or its messages")
     return path
 
@@ -110,9 +193,9 @@ def _size(size: int | str) -> int:
     return found[0]
 
 
-def _world(path: Path, schedule: Schedule) -> tuple[int, ...]:
+def _world(path: Path, topology: Topology) -> tuple[int, ...]:
     """Return the rank in MPI_COMM_WORLD of every terminal."""
-    values = read_node_values(path, schedule.problem.topology)
+    values = read_node_values(path, topology)
     strange = next((each for each in values if not each.isdecimal()), None)
     if strange is not None or len(set(values)) != len(values):
         found = f"rank {strange!r}" if strange is not None else "one rank for two nodes"
@@ -122,9 +205,13 @@ def _world(path: Path, schedule: Schedule) -> tuple[int, ...]:
 
 def _kept(text: str, suffix: str) -> Path:
     """Return a file with this text, in the cache: ranks on other machines may read it, too."""
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    path = cache_folder() / f"wrap-{digest}{suffix}"
+    path = _cached(text, "wrap-", suffix)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
     return path
+
+
+def _cached(content: str, prefix: str, suffix: str) -> Path:
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return cache_folder() / f"{prefix}{digest}{suffix}"

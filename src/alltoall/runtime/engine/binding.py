@@ -25,6 +25,7 @@ class _Call(ctypes.Structure):
         ("out", c_void_p),
         ("shard", c_int64),
         ("matrix", c_void_p),
+        ("scratch", c_void_p),
     )
 
 

@@ -19,10 +19,14 @@ from pathlib import Path
 from alltoall.errors import MissingComponentError, UsageError
 
 SOURCES = Path(__file__).parent
-ENGINE = ("plan.c", "exchange.c", "interpose.c", "tally.c", "fortran.c")
+CORE = ("plan.c", "exchange.c", "team.c")
+ENGINE = (
+    *CORE,
+    *("hosted.c", "entries.c", "sides.c", "interpose.c", "tally.c", "fortran.c"),
+)
 PRELOAD = ("preload.c",)
-RANK = ("rank.c", "plan.c", "exchange.c")
-HEADERS = ("engine.h", "calls.h", "tally.h")
+RANK = ("rank.c", *CORE)
+HEADERS = ("engine.h", "team.h", "hosted.h", "entries.h", "sides.h", "calls.h", "tally.h")
 FLAGS = ("-O2", "-std=gnu11", "-D_GNU_SOURCE", "-pthread")
 LIBRARY = ("-fPIC", "-shared")
 ONLY_NEEDED = (*LIBRARY, "-fvisibility=hidden", "-Wl,--as-needed")

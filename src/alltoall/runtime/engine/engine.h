@@ -2,12 +2,18 @@
  *
  *   plan.c       what a rank sends and receives, from arrays or from a file of messages
  *   exchange.c   one all-to-all by a plan, with any number of bytes for each pair
+ *   team.c       memory that the ranks of a host share
+ *   hosted.c     one all-to-all among ranks of which several are on a host
+ *   entries.c    which schedules a program was given, and which terminal each rank is
+ *   sides.c      the program's buffers, of any datatype
  *   interpose.c  MPI_Alltoall and its kin of a program that knows nothing of this
  *   tally.c      counts them, and says at the end which used no schedule, and why
  *   preload.c    a library of its own: hands the program's calls to this one
  */
 #ifndef ALLTOALL_ENGINE_H
 #define ALLTOALL_ENGINE_H
+
+#include "team.h"
 
 #include <mpi.h>
 #include <stddef.h>
@@ -61,11 +67,16 @@ typedef struct {
     const int64_t *in, *out; /* where the shard to, and from, each rank begins, in bytes */
     int64_t shard;           /* bytes of every shard, if there is no */
     const int64_t *matrix;   /* bytes from each rank to each, ranks x ranks */
+    char *scratch;           /* room for all slots of the plan; NULL: of the exchange's own */
 } Call;
 
 /* A place for one all-to-all at a time. `peers` are the ranks in `comm` of those of the plan; both
  * outlive it. NULL if there is no memory. */
 Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers);
+/* Carry only the messages that are `mine`, as others of a team do theirs. `to` and `from` are the
+ * ranks in `comm` that take, and that send, the messages of each rank of the plan. All outlive it. */
+void a2a_exchange_share(Exchange *exchange, Team *team, const char *mine, const int32_t *to,
+                        const int32_t *from);
 void a2a_exchange_free(Exchange *exchange);
 
 /* Start an all-to-all; `turn` counts those of a communicator, alike on all its ranks. */

@@ -40,7 +40,9 @@ typedef struct {
 struct Exchange {
     const Plan *plan;
     MPI_Comm comm;
-    const int32_t *peers;
+    const int32_t *to, *from; /* ranks in `comm`, by the rank of the plan */
+    Team *team;               /* of which others carry the messages that are not `mine`; or NULL */
+    const char *mine;
     int turns; /* how many turns tags tell apart */
     /* The layout, for these numbers of bytes. */
     int64_t shard, *matrix;
@@ -69,7 +71,7 @@ Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers
         return NULL;
     it->plan = plan;
     it->comm = comm;
-    it->peers = peers;
+    it->to = it->from = peers;
     it->shard = -1;
     it->run_first = calloc(count, sizeof(int32_t));
     it->staged = calloc(count, sizeof(int64_t));
@@ -88,6 +90,15 @@ Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers
         return NULL;
     }
     return it;
+}
+
+void a2a_exchange_share(Exchange *it, Team *team, const char *mine, const int32_t *to,
+                        const int32_t *from)
+{
+    it->team = team;
+    it->mine = mine;
+    it->to = to;
+    it->from = from;
 }
 
 void a2a_exchange_free(Exchange *it)
@@ -223,6 +234,11 @@ static int pace(Exchange *it)
     return 1;
 }
 
+static int is_mine(const Exchange *it, int32_t message)
+{
+    return !it->team || it->mine[message];
+}
+
 static int lay_out(Exchange *it, const Call *call)
 {
     const Plan *plan = it->plan;
@@ -247,11 +263,11 @@ static int lay_out(Exchange *it, const Call *call)
         if (cut > 1 && bytes / cut < STAGED_RUN && bytes <= INT32_MAX) {
             it->staged[i] = staging;
             it->bytes[i] = (int32_t)bytes;
-            staging += bytes;
+            staging += is_mine(it, i) ? bytes : 0;
         }
     }
     it->run_first[plan->messages] = runs;
-    size_t scratch = (size_t)plan->scratch * (size_t)slot;
+    size_t scratch = call->scratch ? 0 : (size_t)plan->scratch * (size_t)slot;
     if (!grow((void **)&it->scratch, &it->scratch_room, scratch) ||
         !grow((void **)&it->staging, &it->staging_room, (size_t)staging) || !pace(it))
         return 0;
@@ -290,7 +306,7 @@ static char *place_of(const Exchange *it, const Run *run)
     case OUTPUT:
         return it->call.output + it->call.out[run->other] + run->offset;
     default:
-        return it->scratch + run->offset;
+        return (it->call.scratch ? it->call.scratch : it->scratch) + run->offset;
     }
 }
 
@@ -307,7 +323,8 @@ static void stage(Exchange *it, int32_t message, int sends)
 static int post(Exchange *it, int32_t message, char *place, int32_t bytes)
 {
     const Plan *plan = it->plan;
-    int peer = it->peers[plan->peer[message]], tag = it->tag + plan->step[message];
+    int peer = (plan->sends[message] ? it->to : it->from)[plan->peer[message]];
+    int tag = it->tag + plan->step[message];
     MPI_Request *request = &it->requests[it->active];
     it->owner[it->active++] = message;
     it->left[message]++;
@@ -333,15 +350,19 @@ static int post_message(Exchange *it, int32_t message)
 
 static void meet(Exchange *it, int32_t message, int32_t *ready)
 {
-    if (--it->needs[message] == 0)
+    if (--it->needs[message] == 0 && is_mine(it, message))
         it->stack[(*ready)++] = message;
 }
 
 static void end_message(Exchange *it, int32_t message, int32_t *ready)
 {
     const Plan *plan = it->plan;
-    if (!plan->sends[message] && it->staged[message] >= 0)
-        stage(it, message, 0);
+    if (is_mine(it, message)) {
+        if (!plan->sends[message] && it->staged[message] >= 0)
+            stage(it, message, 0);
+        if (it->team)
+            a2a_team_tell(it->team, message);
+    }
     it->unfinished--;
     for (int32_t k = it->run_first[message]; k < it->run_first[message + 1]; k++)
         it->moved += it->runs[k].bytes;
@@ -385,51 +406,63 @@ int a2a_start(Exchange *it, const Call *call, int64_t turn)
     it->begun = now();
     it->moved = 0;
     it->unfinished = plan->messages;
+    if (it->team)
+        a2a_team_begin(it->team);
     int32_t ready = 0;
     /* From the last on, for a stack: receives of early steps are posted first. */
     for (int32_t i = plan->messages - 1; i >= 0; i--)
-        if (!it->needs[i])
+        if (!it->needs[i] && is_mine(it, i))
             it->stack[ready++] = i;
     return start_ready(it, ready);
 }
 
+/* Note which requests have finished, and push what may start because of that. */
+static int test_requests(Exchange *it, int32_t *ready)
+{
+    int count = 0;
+    int32_t kept = 0;
+    int code =
+        PMPI_Testsome(it->active, it->requests, &count, it->finished, MPI_STATUSES_IGNORE);
+    if (code || count <= 0)
+        return code;
+    for (int k = 0; k < count; k++) {
+        int32_t message = it->owner[it->finished[k]];
+        it->owner[it->finished[k]] = -1;
+        if (--it->left[message] == 0)
+            end_message(it, message, ready);
+    }
+    for (int32_t k = 0; k < it->active; k++)
+        if (it->owner[k] >= 0) {
+            it->owner[kept] = it->owner[k];
+            it->requests[kept++] = it->requests[k];
+        }
+    it->active = kept;
+    return MPI_SUCCESS;
+}
+
 int a2a_test(Exchange *it, int *done)
 {
-    if (it->active) {
-        int count = 0;
-        int code = PMPI_Testsome(it->active, it->requests, &count, it->finished,
-                                 MPI_STATUSES_IGNORE);
-        if (code)
-            return code;
-        if (count > 0) {
-            int32_t ready = 0, kept = 0;
-            for (int k = 0; k < count; k++) {
-                int32_t message = it->owner[it->finished[k]];
-                it->owner[it->finished[k]] = -1;
-                if (--it->left[message] == 0)
-                    end_message(it, message, &ready);
-            }
-            for (int32_t k = 0; k < it->active; k++)
-                if (it->owner[k] >= 0) {
-                    it->owner[kept] = it->owner[k];
-                    it->requests[kept++] = it->requests[k];
-                }
-            it->active = kept;
-            code = start_ready(it, ready);
-            if (code)
-                return code;
-        }
-    }
+    int32_t ready = 0, heard;
+    int code = it->active ? test_requests(it, &ready) : MPI_SUCCESS;
+    while (it->team && it->unfinished && (heard = a2a_team_hear(it->team)) >= 0)
+        if (!it->mine[heard])
+            end_message(it, heard, &ready);
+    if (!code)
+        code = start_ready(it, ready);
     *done = it->unfinished == 0;
-    return MPI_SUCCESS;
+    return code;
 }
 
 /* Give way to others: the rank that we wait for may need our core. Yields are answered within
  * microseconds, which short messages need; a transfer that takes longer than some hundreds of them
  * is better served by sleeping, which leaves the core to whoever moves its bytes. Not by
  * MPI_Waitsome, which in MPICH never yields and took ten times as long with four ranks on a core. */
-static void give_way(const Exchange *it, int sleeps)
+static void give_way(const Exchange *it, int sleeps, int64_t tries)
 {
+    if (it->team && !it->active) {
+        a2a_team_rest(it->team, tries);
+        return;
+    }
     if (!sleeps) {
         if (YIELDS)
             sched_yield();
@@ -443,7 +476,8 @@ static void give_way(const Exchange *it, int sleeps)
 int a2a_wait(Exchange *it)
 {
     int patience = PATIENCE;
-    for (int tries = 0, done = 0;; tries++) {
+    int done = 0;
+    for (int64_t tries = 0;; tries++) {
         int32_t before = it->active, left = it->unfinished;
         int code = a2a_test(it, &done);
         if (code || done)
@@ -452,6 +486,6 @@ int a2a_wait(Exchange *it)
             patience = tries < patience ? PATIENCE : IMPATIENCE;
             tries = 0;
         }
-        give_way(it, tries >= patience);
+        give_way(it, tries >= patience, tries);
     }
 }

@@ -5,7 +5,9 @@
  * that all ranks know. Whatever is not taken is the library's own. */
 #include "calls.h"
 #include "engine.h"
-#include "tally.h"
+#include "entries.h"
+#include "hosted.h"
+#include "sides.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -15,38 +17,17 @@
 #include <string.h>
 #include <time.h>
 
-/* What `alltoall wrap` wrote: files of messages, and from how many bytes of a shard on. */
-typedef struct {
-    char *path;
-    int32_t ranks;
-    int64_t least;
-    int32_t *world; /* the rank in MPI_COMM_WORLD of each of its ranks, or NULL */
-} Entry;
-
-#define HASH_PRIME 16777619u /* of the hash FNV-1a */
 enum { USUAL_PATIENCE = 60 };
 /* Seconds to wait for ranks that may not have this library, unless ALLTOALL_PATIENCE says another
  * number; all that have it come here right after MPI_Init, which few leave much before others. */
 
-static Entry *entries;
-static int entry_count, report, quiet, met, finalizing;
-static uint32_t configured; /* tells one configuration from another */
+static Entries given;
+static int met, finalizing;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int keyval = MPI_KEYVAL_INVALID;
 static int64_t taken_bytes;
 static double taken_seconds;
-
-/* The user's side of a call: `count` items for each rank, or as many as counts say at the places
- * given, which are of either of two types. */
-typedef struct {
-    char *buffer;
-    MPI_Datatype type;
-    int64_t count;
-    const int *counts, *places;
-    const MPI_Count *large_counts;
-    const MPI_Aint *large_places;
-} Side;
 
 /* One all-to-all, going on or to be used again. */
 typedef struct Operation {
@@ -72,93 +53,17 @@ typedef struct Bound {
     int level; /* of threads, the least of any rank: all take a call, or none */
     struct {
         Plan *plan;
-        int64_t least;
+        const Entry *entry;
         int32_t *role, *peers; /* the plan's rank of each of ours, and the other way round */
+        Hosted *hosted;        /* if ranks of the plan are hosts with several of ours, else NULL */
     } *plans;
     int64_t *counts, *matrix;
     Operation *blocking, *idle; /* for calls that wait, and for those that do not */
 } Bound;
 
-static void warn(const char *path, const char *error)
-{
-    fprintf(stderr, "alltoall: %s: %s; the MPI library's own all-to-all is used\n", path, error);
-}
-
-/* Read ALLTOALL_WRAP: lines `report` or `quiet`, `file RANKS LEAST PATH`, and `map R0 R1 ...` of it. */
 static void configure(void)
 {
-    const char *path = getenv("ALLTOALL_WRAP");
-    FILE *file = path ? fopen(path, "r") : NULL;
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length;
-    int rank = 0;
-    if (!file) {
-        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        if (rank == 0)
-            warn(path ? path : "ALLTOALL_WRAP", "cannot be read");
-        return;
-    }
-    while ((length = getline(&line, &room, file)) > 0) {
-        for (ssize_t k = 0; k < length; k++)
-            configured = (configured ^ (unsigned char)line[k]) * HASH_PRIME + 1;
-        if (line[length - 1] == '\n')
-            line[length - 1] = 0;
-        int32_t ranks;
-        long long least;
-        int used = 0;
-        if (!strcmp(line, "report"))
-            report = 1;
-        else if (!strcmp(line, "quiet"))
-            quiet = 1;
-        else if (sscanf(line, "file %d %lld %n", &ranks, &least, &used) == 2 && used) {
-            Entry *more = realloc(entries, sizeof(Entry) * (size_t)(entry_count + 1));
-            char *name = strdup(line + used);
-            if (!more || !name)
-                break;
-            entries = more;
-            entries[entry_count++] = (Entry){name, ranks, least, NULL};
-        } else if (!strncmp(line, "map ", 4) && entry_count) {
-            Entry *entry = &entries[entry_count - 1];
-            int32_t *world = malloc(sizeof(int32_t) * (size_t)entry->ranks);
-            char *at = line + 4;
-            for (int32_t i = 0; world && i < entry->ranks; i++)
-                world[i] = (int32_t)strtol(at, &at, 10);
-            entry->world = world;
-        }
-    }
-    free(line);
-    fclose(file);
-}
-
-/* Say which rank of an entry each rank of a communicator is, if they fit. The ranks of a file that
- * is as large as the world are the world's; those of a smaller one are the communicator's. */
-static int32_t *role_of(const Entry *entry, int32_t ranks, const int *world)
-{
-    int world_size;
-    PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
-    int32_t *role = malloc(sizeof(int32_t) * (size_t)ranks);
-    char *seen = calloc((size_t)ranks, 1);
-    int fits = role && seen && entry->ranks == ranks;
-    for (int32_t r = 0; fits && r < ranks; r++) {
-        int32_t found = -1;
-        if (entry->world) {
-            for (int32_t q = 0; q < ranks && found < 0; q++)
-                if (entry->world[q] == world[r])
-                    found = q;
-        } else
-            found = ranks == world_size ? world[r] : r;
-        fits = found >= 0 && found < ranks && !seen[found];
-        if (fits) {
-            role[r] = found;
-            seen[found] = 1;
-        }
-    }
-    free(seen);
-    if (fits)
-        return role;
-    free(role);
-    return NULL;
+    a2a_read_entries(&given);
 }
 
 static void free_operation(Operation *operation)
@@ -184,7 +89,7 @@ static Operation *new_operation(Bound *bound)
     if (!operation)
         return NULL;
     operation->bound = bound;
-    operation->exchanges = calloc((size_t)entry_count + 1, sizeof(Exchange *));
+    operation->exchanges = calloc((size_t)given.count + 1, sizeof(Exchange *));
     operation->in = calloc(ranks, sizeof(int64_t));
     operation->out = calloc(ranks, sizeof(int64_t));
     operation->by_role = calloc(ranks * ranks, sizeof(int64_t));
@@ -205,6 +110,7 @@ static void free_bound(Bound *bound)
     }
     free_operation(bound->blocking);
     for (int i = 0; i < bound->count; i++) {
+        a2a_hosted_free(bound->plans[i].hosted);
         a2a_plan_free(bound->plans[i].plan);
         free(bound->plans[i].role);
         free(bound->plans[i].peers);
@@ -234,32 +140,42 @@ static int forget(MPI_Comm comm, int key, void *value, void *state)
 }
 
 /* Take an entry if every rank can; the first that cannot says why. Collective. */
-static void add_plan(Bound *bound, const Entry *entry, int32_t *role)
+static Reason add_plan(Bound *bound, const Entry *entry, int32_t *role)
 {
     char error[ERROR_BYTES] = "no memory";
+    Reason why = UNREADABLE;
+    Hosted *hosted = NULL;
     int32_t *peers = malloc(sizeof(int32_t) * (size_t)bound->ranks);
-    Plan *plan = a2a_plan_read(entry->path, bound->ranks, role[bound->rank], error);
+    Plan *plan = a2a_plan_read(entry->path, entry->ranks, role[bound->rank], error);
     struct {
         int ok, rank;
     } mine = {plan && peers, bound->rank}, worst;
     PMPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, bound->comm);
-    if (!worst.ok) {
-        if (worst.rank == bound->rank)
-            warn(entry->path, error);
+    if (!worst.ok && worst.rank == bound->rank)
+        a2a_warn(entry->label, error);
+    if (worst.ok && entry->ranks < bound->ranks) {
+        hosted = a2a_hosted_new(plan, bound->comm, role);
+        why = hosted && a2a_hosted_parts(hosted, 1, NULL) ? USED : NO_SHARED;
+    } else if (worst.ok)
+        why = USED;
+    if (why != USED) {
+        a2a_hosted_free(hosted);
         a2a_plan_free(plan);
         free(peers);
         free(role);
-        return;
+        return why;
     }
     for (int32_t r = 0; r < bound->ranks; r++)
         peers[role[r]] = r;
     int at = bound->count++;
-    for (; at > 0 && bound->plans[at - 1].least < entry->least; at--)
+    for (; at > 0 && bound->plans[at - 1].entry->least < entry->least; at--)
         bound->plans[at] = bound->plans[at - 1];
     bound->plans[at].plan = plan;
-    bound->plans[at].least = entry->least;
+    bound->plans[at].entry = entry;
     bound->plans[at].role = role;
     bound->plans[at].peers = peers;
+    bound->plans[at].hosted = hosted;
+    return USED;
 }
 
 /* Agree with the other ranks of a communicator; return USED if all are ready, and have been told the
@@ -267,13 +183,13 @@ static void add_plan(Bound *bound, const Entry *entry, int32_t *role)
 static Reason agree(MPI_Comm comm, int rank, int ready, int *level)
 {
     PMPI_Query_thread(level);
-    int64_t mine[4] = {ready, *level, configured, -(int64_t)configured}, least[4] = {0};
+    int64_t mine[4] = {ready, *level, given.mark, -(int64_t)given.mark}, least[4] = {0};
     if (PMPI_Allreduce(mine, least, 4, MPI_INT64_T, MPI_MIN, comm))
         return UNREADABLE;
     *level = (int)least[1];
     int alike = least[2] == -least[3];
     if (!alike && rank == 0)
-        warn("ALLTOALL_WRAP", "is not the same on all ranks");
+        a2a_warn("ALLTOALL_WRAP", "is not the same on all ranks");
     return !alike ? DIFFERENT : least[0] ? USED : UNREADABLE;
 }
 
@@ -285,7 +201,7 @@ static Bound *new_bound(int ranks, int rank)
     bound->comm = MPI_COMM_NULL;
     bound->ranks = ranks;
     bound->rank = rank;
-    bound->plans = calloc((size_t)entry_count + 1, sizeof *bound->plans);
+    bound->plans = calloc((size_t)given.count + 1, sizeof *bound->plans);
     bound->counts = calloc((size_t)ranks, sizeof(int64_t));
     bound->matrix = calloc((size_t)ranks * ranks, sizeof(int64_t));
     bound->blocking = new_operation(bound);
@@ -306,13 +222,18 @@ static Reason add_plans(Bound *bound, MPI_Comm comm, int *ours, int *world)
     PMPI_Group_translate_ranks(own, bound->ranks, ours, everyone, world);
     PMPI_Group_free(&own);
     PMPI_Group_free(&everyone);
-    Reason why = OTHER_RANKS;
-    for (int i = 0; i < entry_count; i++) {
-        int32_t *role = role_of(&entries[i], bound->ranks, world);
+    Reason why = OTHER_SIZE;
+    for (int i = 0; i < given.count; i++) {
+        Entry *entry = &given.entries[i];
+        Reason now;
+        int32_t *role = a2a_roles(entry, bound->ranks, bound->rank, world, &now);
         if (role) {
-            why = UNREADABLE;
-            add_plan(bound, &entries[i], role);
+            if (given.report && !entry->told && bound->rank == 0)
+                a2a_say_roles(entry, bound->ranks, role, world);
+            entry->told = 1;
+            now = add_plan(bound, entry, role);
         }
+        why = now == OTHER_SIZE ? why : now;
     }
     return bound->count ? USED : why;
 }
@@ -328,11 +249,11 @@ static Bound *unserved(Reason why)
     return bound;
 }
 
-static int has_size(int ranks)
+static int may_serve(int ranks)
 {
     int found = 0;
-    for (int i = 0; i < entry_count; i++)
-        found |= entries[i].ranks == ranks;
+    for (int i = 0; i < given.count; i++)
+        found |= given.entries[i].ranks <= ranks;
     return found;
 }
 
@@ -345,7 +266,7 @@ static Bound *bind(MPI_Comm comm)
     if (ranks < 2)
         return NULL;
     int *ours = malloc(sizeof(int) * (size_t)ranks), *world = malloc(sizeof(int) * (size_t)ranks);
-    Bound *bound = has_size(ranks) ? new_bound(ranks, rank) : NULL;
+    Bound *bound = may_serve(ranks) ? new_bound(ranks, rank) : NULL;
     Reason why = agree(comm, rank, ours && world && bound, &level);
     if (why == USED && PMPI_Comm_dup(comm, &bound->comm) == MPI_SUCCESS) {
         bound->level = level;
@@ -356,7 +277,7 @@ static Bound *bind(MPI_Comm comm)
     if (bound && bound->count)
         return bound;
     free_bound(bound);
-    return unserved(why == UNREADABLE && entry_count && !has_size(ranks) ? OTHER_SIZE : why);
+    return unserved(why == UNREADABLE && given.count && !may_serve(ranks) ? OTHER_SIZE : why);
 }
 
 /* Return a communicator with its plans; NULL, and why in `why`, if there are none. One that is new is
@@ -379,7 +300,7 @@ static Bound *bound_of(MPI_Comm comm, int wait, Reason *why)
     pthread_mutex_unlock(&lock);
     PMPI_Comm_get_attr(comm, keyval, &value, &known);
     PMPI_Comm_size(comm, &ranks);
-    *why = has_size(ranks) ? UNKNOWN : OTHER_SIZE;
+    *why = may_serve(ranks) ? UNKNOWN : OTHER_SIZE;
     if (!known && !wait)
         return NULL;
     Bound *bound = known ? value : bind(comm);
@@ -389,9 +310,9 @@ static Bound *bound_of(MPI_Comm comm, int wait, Reason *why)
     return *why == USED ? bound : NULL;
 }
 
-static void count_call(const Bound *bound, int64_t bytes, double seconds)
+static void count_call(const Bound *bound, int at, int64_t bytes, double seconds)
 {
-    a2a_count(USED, bound->ranks);
+    a2a_count(USED, bound->ranks, bound->plans[at].entry->file);
     pthread_mutex_lock(&lock);
     taken_bytes += bytes;
     taken_seconds += seconds;
@@ -403,112 +324,44 @@ static void count_passed(MPI_Comm comm, Reason why)
 {
     int ranks = 1;
     if (comm != MPI_COMM_NULL && !PMPI_Comm_size(comm, &ranks) && (ranks > 1 || why == BETWEEN))
-        a2a_count(why, ranks);
-}
-
-/* Whether memory holds the values of a type one after another, in the order of its signature. */
-static int plain(MPI_Datatype type)
-{
-    MPI_Count size, lower, extent;
-    PMPI_Type_size_x(type, &size);
-    PMPI_Type_get_extent_x(type, &lower, &extent);
-    int integers, addresses, types, combiner;
-    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    return combiner == MPI_COMBINER_NAMED && lower == 0 && size == extent;
-}
-
-static int64_t type_bytes(MPI_Datatype type)
-{
-    MPI_Count size;
-    if (PMPI_Type_size_x(type, &size) || size == MPI_UNDEFINED)
-        return -1;
-    return size;
-}
-
-static int64_t side_count(const Side *side, int32_t rank)
-{
-    return side->large_counts ? side->large_counts[rank]
-           : side->counts     ? side->counts[rank]
-                              : side->count;
-}
-
-static char *side_place(const Side *side, int32_t rank, MPI_Count extent)
-{
-    int64_t items = side->large_places ? side->large_places[rank]
-                    : side->places     ? side->places[rank]
-                                       : rank * side->count;
-    return side->buffer + items * extent;
+        a2a_count(why, ranks, 0);
 }
 
 /* Say where each shard of a side begins, by the ranks of the plan: where it is, or packed. */
 static void lay_side(const Side *side, const int32_t *role, int32_t ranks, int64_t *where,
                      int packed)
 {
-    MPI_Count lower, extent;
-    int64_t size = type_bytes(side->type), next = 0;
-    PMPI_Type_get_extent_x(side->type, &lower, &extent);
+    int64_t size = a2a_type_bytes(side->type), next = 0;
     for (int32_t r = 0; r < ranks; r++) {
-        where[role[r]] = packed ? next : side_place(side, r, extent) - side->buffer;
-        next += side_count(side, r) * size;
+        where[role ? role[r] : r] = packed ? next : a2a_side_place(side, r) - side->buffer;
+        next += a2a_side_count(side, r) * size;
     }
 }
 
-static int64_t side_bytes(const Side *side, int32_t ranks)
+/* Whether a plan has chunks for all pairs of different terminals, or for those that have bytes. */
+static int has_chunks(const Bound *bound, int at, const int64_t *matrix)
 {
-    int64_t total = 0;
-    for (int32_t r = 0; r < ranks; r++)
-        total += side_count(side, r);
-    return total * type_bytes(side->type);
-}
-
-static int room_for(char **room, size_t *has, int64_t needs)
-{
-    if (*has >= (size_t)needs)
-        return 1;
-    free(*room);
-    *room = malloc((size_t)needs);
-    *has = *room ? (size_t)needs : 0;
-    return *room != NULL;
-}
-
-/* Move shards between a side of any type and the bytes of their values. */
-static int pack_side(const Side *side, int32_t ranks, char *packed, int unpack, MPI_Comm comm)
-{
-    MPI_Count lower, extent;
-    int64_t size = type_bytes(side->type);
-    int code = MPI_SUCCESS;
-    PMPI_Type_get_extent_x(side->type, &lower, &extent);
-    for (int32_t r = 0; !code && r < ranks; r++) {
-        int count = (int)side_count(side, r), at = 0;
-        int bytes = (int)(count * size);
-        char *place = side_place(side, r, extent);
-        if (count)
-            code = unpack ? PMPI_Unpack(packed, bytes, &at, place, count, side->type, comm)
-                          : PMPI_Pack(place, count, side->type, packed, bytes, &at, comm);
-        if (!code && count && at != bytes)
-            code = MPI_ERR_OTHER;
-        packed += bytes;
-    }
-    return code;
+    const int32_t *role = bound->plans[at].role;
+    for (int32_t s = 0; bound->plans[at].plan->chunks && s < bound->ranks; s++)
+        for (int32_t d = 0; d < bound->ranks; d++)
+            if (role[s] != role[d] && !a2a_chunks(bound->plans[at].plan, role[s], role[d]) &&
+                (!matrix || matrix[(size_t)s * bound->ranks + d]))
+                return 0;
+    return 1;
 }
 
 /* Return the plan for shards of so many bytes and, if they differ, for all pairs that have any. */
 static int plan_for(const Bound *bound, int64_t typical, const int64_t *matrix, Reason *why)
 {
-    int at = 0;
     *why = SMALL;
-    while (at < bound->count && bound->plans[at].least > typical)
-        at++;
-    if (at == bound->count || !bound->plans[at].plan->chunks)
-        return at;
-    const int32_t *role = bound->plans[at].role;
-    *why = NO_CHUNKS;
-    for (int32_t s = 0; s < bound->ranks; s++)
-        for (int32_t d = 0; d < bound->ranks; d++)
-            if (s != d && !a2a_chunks(bound->plans[at].plan, role[s], role[d]) &&
-                (!matrix || matrix[(size_t)s * bound->ranks + d]))
-                return bound->count;
-    return at;
+    for (int at = 0; at < bound->count; at++) {
+        if (bound->plans[at].entry->least > typical)
+            continue;
+        if (has_chunks(bound, at, matrix))
+            return at;
+        *why = NO_CHUNKS;
+    }
+    return bound->count;
 }
 
 /* Start an all-to-all by a plan; `send` is NULL where it takes its data from what it receives to. */
@@ -523,22 +376,22 @@ static int start(Operation *operation, int at, const Side *send, const Side *rec
     for (int32_t pair = 0; matrix && pair < ranks * ranks; pair++)
         operation->by_role[(size_t)role[pair / ranks] * ranks + role[pair % ranks]] = matrix[pair];
     const Side *from = send ? send : receive;
-    int pack = !send || !plain(from->type);
+    int pack = !send || !a2a_plain(from->type);
     int64_t turn = bound->turn++;
     operation->running = operation->exchanges[at];
     operation->receive = *receive;
-    operation->unpack = !plain(receive->type);
+    operation->unpack = !a2a_plain(receive->type);
     lay_side(from, role, ranks, operation->in, pack);
     lay_side(receive, role, ranks, operation->out, operation->unpack);
     Call call = {from->buffer, receive->buffer, operation->in, operation->out, shard,
-                 matrix ? operation->by_role : NULL};
+                 matrix ? operation->by_role : NULL, NULL};
     if (!operation->running ||
-        (pack && !room_for(&operation->packed_in, &operation->packed_in_room,
-                           side_bytes(from, ranks))) ||
-        (operation->unpack && !room_for(&operation->packed_out, &operation->packed_out_room,
-                                        side_bytes(receive, ranks))))
+        (pack && !a2a_room(&operation->packed_in, &operation->packed_in_room,
+                           a2a_side_bytes(from, ranks))) ||
+        (operation->unpack && !a2a_room(&operation->packed_out, &operation->packed_out_room,
+                                        a2a_side_bytes(receive, ranks))))
         return MPI_ERR_NO_MEM;
-    int code = pack ? pack_side(from, ranks, operation->packed_in, 0, bound->comm) : MPI_SUCCESS;
+    int code = pack ? a2a_pack_side(from, ranks, operation->packed_in, 0, bound->comm) : MPI_SUCCESS;
     if (pack)
         call.input = operation->packed_in;
     if (operation->unpack)
@@ -548,22 +401,64 @@ static int start(Operation *operation, int at, const Side *send, const Side *rec
 
 static int end(Operation *operation)
 {
-    return operation->unpack ? pack_side(&operation->receive, operation->bound->ranks,
+    return operation->unpack ? a2a_pack_side(&operation->receive, operation->bound->ranks,
                                          operation->packed_out, 1, operation->bound->comm)
                              : MPI_SUCCESS;
 }
 
+/* The same among hosts, to its end. Packed beforehand, a shard of any type can be cut into parts. */
+static int exchange_hosted(Bound *bound, int at, int32_t parts, const Side *send,
+                           const Side *receive, int64_t shard, const int64_t *matrix)
+{
+    Operation *operation = bound->blocking;
+    int32_t ranks = bound->ranks;
+    const Side *from = send ? send : receive;
+    int pack = parts > 1 && !a2a_plain(from->type), unpack = parts > 1 && !a2a_plain(receive->type);
+    if ((pack && !a2a_room(&operation->packed_in, &operation->packed_in_room,
+                           a2a_side_bytes(from, ranks))) ||
+        (unpack && !a2a_room(&operation->packed_out, &operation->packed_out_room,
+                             a2a_side_bytes(receive, ranks))))
+        return MPI_ERR_NO_MEM;
+    lay_side(from, NULL, ranks, operation->in, pack);
+    lay_side(receive, NULL, ranks, operation->out, unpack);
+    int code = pack ? a2a_pack_side(from, ranks, operation->packed_in, 0, bound->comm)
+                    : MPI_SUCCESS;
+    HostedCall call = {.send = from, .receive = receive, .in = operation->in,
+                       .out = operation->out, .shard = shard, .matrix = matrix,
+                       .input = pack                     ? operation->packed_in
+                                : a2a_plain(from->type) ? from->buffer
+                                                        : NULL,
+                       .output = unpack                      ? operation->packed_out
+                                 : a2a_plain(receive->type) ? receive->buffer
+                                                            : NULL};
+    if (!code)
+        code = a2a_hosted_run(bound->plans[at].hosted, &call, parts, &bound->turn);
+    return !code && unpack
+               ? a2a_pack_side(receive, ranks, operation->packed_out, 1, bound->comm)
+               : code;
+}
+
+/* Carry out a call by a plan, and count it; or count why not, and leave `code` as it is. */
 static int exchange(Bound *bound, int at, const Side *send, const Side *receive, int64_t shard,
-                    const int64_t *matrix)
+                    const int64_t *matrix, Reason *why, int *code)
 {
     double started = PMPI_Wtime();
-    int code = start(bound->blocking, at, send, receive, shard, matrix);
-    if (!code)
-        code = a2a_wait(bound->blocking->running);
-    if (!code)
-        code = end(bound->blocking);
-    count_call(bound, side_bytes(receive, bound->ranks), PMPI_Wtime() - started);
-    return code;
+    Hosted *hosted = bound->plans[at].hosted;
+    int32_t parts = hosted ? a2a_hosted_parts(hosted, shard, matrix) : 1;
+    *why = NO_SHARED;
+    if (!parts)
+        return 0;
+    if (hosted)
+        *code = exchange_hosted(bound, at, parts, send, receive, shard, matrix);
+    else {
+        *code = start(bound->blocking, at, send, receive, shard, matrix);
+        if (!*code)
+            *code = a2a_wait(bound->blocking->running);
+        if (!*code)
+            *code = end(bound->blocking);
+    }
+    count_call(bound, at, a2a_side_bytes(receive, bound->ranks), PMPI_Wtime() - started);
+    return 1;
 }
 
 /* Return the bytes of a shard, and the plan for it in `at`; 0, and why, if the library is to do it. */
@@ -571,7 +466,7 @@ static int64_t shard_of(const Bound *bound, const Side *receive, int *at, Reason
 {
     if (!bound)
         return 0;
-    int64_t size = receive->count > 0 ? type_bytes(receive->type) : 0;
+    int64_t size = receive->count > 0 ? a2a_type_bytes(receive->type) : 0;
     *why = size <= 0 ? EMPTY : LARGE;
     if (size <= 0 || receive->count > INT_MAX / size)
         return 0;
@@ -586,12 +481,11 @@ static int take(const Side *send, const Side *receive, MPI_Comm comm, int *code)
     Bound *bound = bound_of(comm, 1, &why);
     int at;
     int64_t shard = shard_of(bound, receive, &at, &why);
-    if (!shard) {
-        count_passed(comm, why);
-        return 0;
-    }
-    *code = exchange(bound, at, send->buffer == MPI_IN_PLACE ? NULL : send, receive, shard, NULL);
-    return 1;
+    const Side *from = send->buffer == MPI_IN_PLACE ? NULL : send;
+    if (shard && exchange(bound, at, from, receive, shard, NULL, &why, code))
+        return 1;
+    count_passed(comm, why);
+    return 0;
 }
 
 /* The same for shards that differ. Those who pass bytes on have to know how many, so all tell all. */
@@ -602,9 +496,9 @@ static int take_v(const Side *send, const Side *receive, MPI_Comm comm, int *cod
     if (bound) {
         int32_t ranks = bound->ranks, pairs = ranks * ranks;
         const Side *from = send->buffer == MPI_IN_PLACE ? receive : send;
-        int64_t size = type_bytes(from->type), total = 0, most = 0;
+        int64_t size = a2a_type_bytes(from->type), total = 0, most = 0;
         for (int32_t r = 0; r < ranks; r++)
-            bound->counts[r] = side_count(from, r) * size;
+            bound->counts[r] = a2a_side_count(from, r) * size;
         *code = PMPI_Allgather(bound->counts, ranks, MPI_INT64_T, bound->matrix, ranks,
                                MPI_INT64_T, bound->comm);
         if (*code)
@@ -616,11 +510,11 @@ static int take_v(const Side *send, const Side *receive, MPI_Comm comm, int *cod
             total += bytes;
         }
         int at = plan_for(bound, total / pairs, bound->matrix, &why);
-        if (most > 0 && most <= INT_MAX && at < bound->count) {
-            *code = exchange(bound, at, from == send ? send : NULL, receive, 0, bound->matrix);
+        if (most <= 0 || most > INT_MAX)
+            why = most <= 0 ? EMPTY : LARGE;
+        else if (at < bound->count && exchange(bound, at, from == send ? send : NULL, receive, 0,
+                                               bound->matrix, &why, code))
             return 1;
-        }
-        why = most <= 0 ? EMPTY : most > INT_MAX ? LARGE : why;
     }
     count_passed(comm, why);
     return 0;
@@ -777,8 +671,8 @@ static int take_i(const Side *send, const Side *receive, MPI_Comm comm, MPI_Requ
     Reason why;
     Bound *bound = bound_of(comm, 0, &why);
     int64_t shard = shard_of(bound, receive, &at, &why);
-    if (!shard || bound->level != MPI_THREAD_MULTIPLE) {
-        count_passed(comm, shard ? NO_THREADS : why);
+    if (!shard || bound->level != MPI_THREAD_MULTIPLE || bound->plans[at].hosted) {
+        count_passed(comm, !shard ? why : bound->plans[at].hosted ? NOT_PENDING : NO_THREADS);
         return 0;
     }
     Operation *operation = take_idle(bound);
@@ -791,7 +685,7 @@ static int take_i(const Side *send, const Side *receive, MPI_Comm comm, MPI_Requ
     if (*code)
         return 1;
     *request = operation->request;
-    count_call(bound, side_bytes(receive, bound->ranks), 0.0);
+    count_call(bound, at, a2a_side_bytes(receive, bound->ranks), 0.0);
     pthread_mutex_lock(&lock);
     if (!thread_runs)
         thread_runs = !pthread_create(&thread, NULL, go_on_with_all, NULL);
@@ -881,6 +775,8 @@ int a2a_begin(int code)
     if (code == MPI_SUCCESS && !met) {
         Reason why;
         meet_all();
+        pthread_once(&once, configure);
+        a2a_gather_hosts(given.report);
         bound_of(MPI_COMM_WORLD, 1, &why);
     }
     return code;
@@ -903,16 +799,17 @@ static void say_counts(void)
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (met) /* all ranks are wrapped, and come here; else rank 0 says what it knows */
         a2a_gather_counts();
-    int32_t *sizes = rank ? NULL : malloc(sizeof(int32_t) * (size_t)(entry_count + 1));
+    Schedule *schedules = rank ? NULL : malloc(sizeof(Schedule) * (size_t)(given.count + 1));
     char about[80] = "";
-    if (report)
+    if (given.report)
         snprintf(about, sizeof about, " (%lld bytes in %.6f s)", (long long)taken_bytes,
                  taken_seconds);
-    for (int i = 0; sizes && i < entry_count; i++)
-        sizes[i] = entries[i].ranks;
-    if (sizes && (report || (!quiet && a2a_counted(0))))
-        a2a_say_counts(about, sizes, entry_count);
-    free(sizes);
+    for (int i = 0; schedules && i < given.count; i++)
+        schedules[i] = (Schedule){given.entries[i].label, given.entries[i].file,
+                                  given.entries[i].ranks};
+    if (schedules && (given.report || (!given.quiet && a2a_counted(0))))
+        a2a_say_counts(about, schedules, given.count, given.report);
+    free(schedules);
 }
 
 int a2a_finalize(void)

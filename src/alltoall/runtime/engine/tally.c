@@ -10,12 +10,16 @@
 #include <string.h>
 
 typedef struct {
-    int64_t reason, ranks, calls;
+    int64_t reason, ranks, file, calls;
 } Row;
 enum { COLUMNS = sizeof(Row) / sizeof(int64_t) };
 
 static const char *const WORDS[] = {
-    [OTHER_RANKS] = "other ones than --rank-map names",
+    [OTHER_RANKS] = "other ones than the schedule is for",
+    [OTHER_HOSTS] = "on other hosts than the schedule names",
+    [SAME_HOST] = "and --rank-map names two of one host",
+    [NO_SHARED] = "and those of a host cannot share enough memory",
+    [NOT_PENDING] = "several on a host, which MPI_Ialltoall does not serve",
     [UNREADABLE] = "its schedule could not be loaded",
     [DIFFERENT] = "which were given different schedules",
     [SMALL] = "shards are smaller than the least size given",
@@ -33,23 +37,23 @@ static int row_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Return the row of a reason and a size, a new one if need be; NULL without memory. */
-static Row *row_of(int64_t reason, int64_t ranks)
+static Row *row_of(int64_t reason, int64_t ranks, int64_t file)
 {
     for (int i = 0; i < row_count; i++)
-        if (rows[i].reason == reason && rows[i].ranks == ranks)
+        if (rows[i].reason == reason && rows[i].ranks == ranks && rows[i].file == file)
             return &rows[i];
     Row *more = realloc(rows, sizeof(Row) * (size_t)(row_count + 1));
     if (!more)
         return NULL;
     rows = more;
-    rows[row_count] = (Row){reason, ranks, 0};
+    rows[row_count] = (Row){reason, ranks, file, 0};
     return &rows[row_count++];
 }
 
-void a2a_count(Reason reason, int ranks)
+void a2a_count(Reason reason, int ranks, int file)
 {
     pthread_mutex_lock(&lock);
-    Row *row = row_of(reason, ranks);
+    Row *row = row_of(reason, ranks, file);
     if (row)
         row->calls++;
     pthread_mutex_unlock(&lock);
@@ -58,7 +62,8 @@ void a2a_count(Reason reason, int ranks)
 static void merge(const Row *others, int count)
 {
     for (int i = 0; i < count; i++) {
-        Row *row = others[i].calls ? row_of(others[i].reason, others[i].ranks) : NULL;
+        Row *row =
+            others[i].calls ? row_of(others[i].reason, others[i].ranks, others[i].file) : NULL;
         if (row && row->calls < others[i].calls)
             row->calls = others[i].calls;
     }
@@ -95,38 +100,38 @@ int64_t a2a_counted(int used)
 }
 
 /* Write the sizes of schedules, each once; return how many there are. */
-static int write_sizes(FILE *line, const int32_t *sizes, int count)
+static int write_sizes(FILE *line, const Schedule *schedules, int count)
 {
     int written = 0;
     for (int i = 0; i < count; i++) {
         int known = 0;
         for (int k = 0; k < i; k++)
-            known |= sizes[k] == sizes[i];
+            known |= schedules[k].ranks == schedules[i].ranks;
         if (!known && line)
-            fprintf(line, "%s%d", written ? ", " : "", sizes[i]);
+            fprintf(line, "%s%d", written ? ", " : "", schedules[i].ranks);
         written += !known;
     }
     return written;
 }
 
-static void write_reason(FILE *line, const Row *row, const int32_t *sizes, int count)
+static void write_reason(FILE *line, const Row *row, const Schedule *schedules, int count)
 {
     fprintf(line, "communicator has %lld ranks, ", (long long)row->ranks);
     if (row->reason != OTHER_SIZE)
         fputs(WORDS[row->reason], line);
     else {
-        fputs(write_sizes(NULL, sizes, count) == 1 ? "schedule has " : "schedules have ", line);
-        write_sizes(line, sizes, count);
+        fputs(write_sizes(NULL, schedules, count) == 1 ? "schedule has " : "schedules have ", line);
+        write_sizes(line, schedules, count);
     }
 }
 
-static void write_counts(FILE *line, const char *about, const int32_t *sizes, int count)
+static void write_counts(FILE *line, const char *about, const Schedule *schedules, int count)
 {
     int64_t used = a2a_counted(1), total = used + a2a_counted(0);
     int reasons = 0;
     fprintf(line, "alltoall: %lld of %lld all-to-all%s used %s%s", (long long)used,
             (long long)total, total == 1 ? "" : "s",
-            write_sizes(NULL, sizes, count) == 1 ? "the schedule" : "schedules", about);
+            write_sizes(NULL, schedules, count) == 1 ? "the schedule" : "schedules", about);
     for (int i = 0; i < row_count; i++)
         reasons += rows[i].reason != USED;
     const char *between = ": ";
@@ -136,20 +141,32 @@ static void write_counts(FILE *line, const char *about, const int32_t *sizes, in
         fputs(between, line);
         if (reasons > 1)
             fprintf(line, "%lld where ", (long long)rows[i].calls);
-        write_reason(line, &rows[i], sizes, count);
+        write_reason(line, &rows[i], schedules, count);
         between = "; ";
     }
     fputc('\n', line);
 }
 
-void a2a_say_counts(const char *about, const int32_t *sizes, int count)
+/* Say which schedule served how many all-to-alls. */
+static void write_used(FILE *line, const Schedule *schedules, int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < row_count && (!i || schedules[i].file != schedules[i - 1].file); k++)
+            if (rows[k].reason == USED && rows[k].file == schedules[i].file)
+                fprintf(line, "alltoall: %s: %lld on communicators of %lld ranks\n",
+                        schedules[i].label, (long long)rows[k].calls, (long long)rows[k].ranks);
+}
+
+void a2a_say_counts(const char *about, const Schedule *schedules, int count, int each)
 {
     char *text = NULL;
     size_t length;
     FILE *line = open_memstream(&text, &length);
     if (!line)
         return;
-    write_counts(line, about, sizes, count);
+    write_counts(line, about, schedules, count);
+    if (each)
+        write_used(line, schedules, count);
     if (!fclose(line))
         fputs(text, stderr); /* in one piece: other ranks may be printing, too */
     free(text);
