@@ -14,15 +14,12 @@ import numpy as np
 from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.arrays import starts_of
 from alltoall.ir.chunks import PerShard, shards_of
-from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.runtime.launch import LaunchContext, RunSettings, run_ranks
 from alltoall.runtime.metered import Reading
 from alltoall.runtime.mpiexec import Mpi, find_mpi
 from alltoall.runtime.needs import Runnable, demand_of
-from alltoall.runtime.parts import RankWork, rank_work
-from alltoall.runtime.wrap import environment_for
-from alltoall.schedules.public import schedule as schedule_of
+from alltoall.runtime.parts import RankWork
 from alltoall.testbed.loads import device_bytes, differences, pair_bytes
 from alltoall.testbed.namespaces import Bed, Counted, counted, cut_since, down, remove_orphans, up
 from alltoall.testbed.plan import IDENTITY, NETWORK
@@ -40,11 +37,11 @@ def device_variables(scheduled: bool) -> dict[str, str]:
     return dict.fromkeys(DEVICE_VARIABLES, IDENTITY if scheduled else NETWORK)
 
 
-def placed(mpi: Mpi, bed: Bed, scheduled: bool) -> Mpi:
-    """Return an MPI whose ranks are on the nodes of a fabric."""
+def placed(mpi: Mpi, bed: Bed, scheduled: bool, ranks: Sequence[int] = ()) -> Mpi:
+    """Return an MPI whose ranks are on the nodes of a fabric, one each or so many."""
     require_kind(mpi)
     environment = {**mpi.environment, **device_variables(scheduled)}
-    return replace(mpi, environment=environment, place=tuple(bed.prefix()))
+    return replace(mpi, environment=environment, place=tuple(bed.prefix(ranks)))
 
 
 def require_kind(mpi: Mpi) -> None:
@@ -103,24 +100,6 @@ class BedWork:
         return PerShard(
             len(self.hosted.ranks), counts=size * np.outer(self.hosted.ranks, self.hosted.ranks)
         )
-
-
-def hosted_work(
-    schedule: Schedule, ranks: tuple[int, ...], settings: RunSettings, through: str
-) -> Hosted:
-    """Return what several ranks per host do by a schedule for hosts."""
-    if through != "mpi":
-        raise UsageError(f"several ranks per host through {through}; expected mpi, under wrap")
-    if not schedule.problem.demand.uniform:
-        raise UsageError(
-            "several ranks per host by a schedule for uneven demand or groups; expected one for "
-            "the uniform all-to-all of hosts"
-        )
-    total = sum(ranks)
-    every = rank_work(f"{total} ranks", schedule_of(f"complete:{total}"))
-    mpi = find_mpi(settings.mpi or KIND)
-    environment = environment_for([schedule], launcher=str(mpi.mpiexec), quiet=True)
-    return Hosted(ranks, every, environment)
 
 
 def ranks_on(given: RanksPerHost, hosts: int) -> tuple[int, ...]:

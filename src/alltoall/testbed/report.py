@@ -10,7 +10,7 @@ from alltoall.topologies.given import Given
 DEFAULT_RATE = "20mbit"
 
 RanksPerHost: TypeAlias = int | str | Sequence[int]
-"""How many ranks each host has: a number for all, or one for each as numbers or a text (`2,2,4`)."""
+"""Ranks of each host: a number for all, or one for each as numbers or a text (`2,2,4`)."""
 
 
 @dataclass(frozen=True)
