@@ -224,8 +224,7 @@ class RouteSettings:
     robust routes, families of `routes.skews` or files.
 
     Routes are then changed in this order (`routes.search`): `max_routes`; `chunks`, the common
-    denominator of the weights; `layers`, the algorithm that assigns them, or None; `phases` to
-    split them into, 0 for as many as `phase_loss` allows.
+    denominator of the weights; `layers`, the algorithm that assigns them, or None.
     """
 
     paths: str = "disjoint"
@@ -242,8 +241,6 @@ class RouteSettings:
     shape: tuple[int, ...] | None = None
     chunks: int | None = None
     layers: str | None = "lash-sequential"
-    phases: int | None = None
-    phase_loss: float = 0.05
     robust: tuple[str, ...] | None = None
     solve: SolveSettings = field(default_factory=SolveSettings)
 

@@ -26,8 +26,8 @@ from alltoall.ir.words import ProgressMessage
 from alltoall.lp.settings import never, silent
 from alltoall.routes.layers.assign import layers_after
 from alltoall.routes.renew import count_moved, renew_routes
+from alltoall.schedules.by_list import routes_of
 from alltoall.schedules.methods import find_schedule
-from alltoall.schedules.renew import routes_of
 from alltoall.settings import ScheduleSettings, SolveSettings, search_settings
 from alltoall.topologies.failures import Failure, failures_of
 

@@ -33,7 +33,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
 
 
 def measure(point: Point, asked: Asked) -> Measured:
-    """Route on what is left of the torus, and simulate every size."""
+    """Route on the punctured torus, and simulate every size."""
     drop = {f"drop_{point['removed']}": COUNT, "seed": point["seed"]}
     topology = alltoall.topology("torus:3x3x3", **drop)
     routes = routed(topology, point["method"], time_limit=point["limit"])

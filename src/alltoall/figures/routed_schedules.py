@@ -105,7 +105,7 @@ def _over_ours(rows: Sequence[Row], fabric: str, way: str) -> Measurement | None
 
 
 def _native(rows: Sequence[Row], fabric: str) -> Measurement | None:
-    """Return what stands in for NCCL and oneCCL, which no machine here runs."""
+    """Return the MPI stand-in for NCCL and oneCCL."""
     found = {
         way: column(where(rows, fabric=fabric, way=way, kind=MEASURED), MEASURED)
         for way in ("extp", LIBRARY)

@@ -92,7 +92,7 @@ def measure_figure(
 
 
 def _next_batch(figure: Figure, asked: Asked, rows: Sequence[Row]) -> list[Point]:
-    """Return the next points: all that are left, or one if the figure is measured alone."""
+    """Return the next points: all remaining, or one if the figure is measured alone."""
     left = (each for each in figure.points(asked, rows) if not is_done(figure, each, rows))
     return list(islice(left, 1 if figure.alone else None))
 

@@ -139,7 +139,7 @@ def _at_1000(rows: Sequence[Row]) -> Measurement:
 
 
 def _sccl_reaches(rows: Sequence[Row]) -> Measurement | None:
-    """Return how far SCCL gets; that it does not get far takes patience to say."""
+    """Return the largest size that SCCL solves, given enough patience."""
     found = where(rows, algorithm="sccl")
     if not found:
         return None

@@ -22,7 +22,7 @@ def header(figure: Figure) -> list[str]:
 
 
 def read_rows(figure: Figure, path: Path) -> list[Row]:
-    """Return the rows that a file has; none if there is no file."""
+    """Return the rows of a file; none if there is no file."""
     if not path.exists():
         return []
     lines = csv.DictReader(io.StringIO(read_text(path, MOST_BYTES)), strict=True)

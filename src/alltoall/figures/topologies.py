@@ -110,7 +110,7 @@ def _at_largest(rows: Sequence[Row], family: str, paper: float) -> Measurement |
 
 
 def _best_expander(rows: Sequence[Row], degree: int) -> Measurement | None:
-    """Return how the best other expander of the paper does beside GenKautz."""
+    """Return the ratio of the paper's best other expander to GenKautz."""
     ratios = {
         (family, n): ratio
         for family in ("xpander", "jellyfish")

@@ -1,7 +1,7 @@
-"""`Answer`: what flows, routes and schedules have in common, each an answer to a problem.
+"""`Answer`: the common part of flows, routes and schedules.
 
-It takes a `time`, has a `Certificate` of a `bound` that no answer can beat, and a `Bottleneck`: the
-links that set the time, and those that prove the bound.
+An answer to a problem has a `time`, a `Certificate` of a `bound` that no answer can beat, and a
+`Bottleneck`: the links that set the time, and those that prove the bound.
 """
 
 import math
@@ -53,17 +53,18 @@ GIGA = 1e9
 Mask = NDArray[np.bool_]
 
 SAME = 1e-6
-"""Links are as full, or as long, as others if they are so up to this share."""
+"""Relative difference up to which loads, or lengths, are equal."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bottleneck(Noun):
     """Links of a topology: the `fullest`, and the `proof`, those of positive length.
 
-    `inside` are the nodes on the smaller side of the cut that the proof is, None if it is none;
+    `inside` has the nodes on the smaller side if the proof is a cut, else None;
     `even` is whether all links of the proof have one length.
     """
 
+    TITLE = "topology.name"
     BRIEF = ("saturated", "proof")
 
     topology: Topology
@@ -81,9 +82,6 @@ class Bottleneck(Noun):
     def __str__(self) -> str:
         found = self.words()
         return f"{found['saturated']} saturated; bound: {found['proof']}"
-
-    def _title(self) -> str:
-        return self.topology.name
 
     def _facts(self) -> dict[str, str]:
         return self.words()
@@ -130,10 +128,10 @@ def find_bottleneck(topology: Topology, fullness: Floats, lengths: Floats) -> Bo
 
 
 def _cut(topology: Topology, proof: Mask, even: bool) -> Ints | None:
-    """Return the smaller side of the cut that some links are, if they are one.
+    """Return the smaller side of a cut if the links are one, else None.
 
-    They are if they are all links that leave a set of nodes, or all between it and the others. The
-    set is what they, or the first of them, begin or end at, and what that reaches without them.
+    They are a cut if they are all links that leave a set of nodes, or all between it and the rest.
+    The set is found by a search without them, from their ends or from the first one's.
     """
     if not proof.any() or not even:
         return None
@@ -152,14 +150,14 @@ Kind = TypeVar("Kind", bound="Answer")
 
 
 class Answer(Noun):
-    """An answer to `problem`, of which a kind says its `time` and what each link carries."""
+    """An answer to `problem`; each kind defines its `time` and link loads."""
 
     problem: Problem
     certificate: Certificate
     method: str
     provenance: Provenance | None
     learnt: Mapping[str, Any]
-    """What the search learnt on the way, by the names of the JSON: notes, seconds, curves."""
+    """Facts of the search, by the names of the JSON: notes, seconds, curves."""
 
     @property
     def time(self) -> float:
@@ -173,7 +171,7 @@ class Answer(Noun):
 
     @property
     def gap(self) -> float:
-        """How far `time` can be from the optimum at most; infinite if no bound is claimed."""
+        """The largest relative distance of `time` from the optimum; infinite without a bound."""
         return self.time / self.bound - 1.0 if self.bound > 0 else math.inf
 
     @property
@@ -196,11 +194,11 @@ class Answer(Noun):
         return None if self.provenance is None else self.provenance.seconds
 
     def bottleneck(self) -> Bottleneck:
-        """Return the links that set the time, and those that prove what no answer can beat."""
+        """Return the links that set the time, and those that prove the bound."""
         return find_bottleneck(self.problem.topology, self._fullness(), self.certificate.lengths)
 
     def _fullness(self) -> Floats:
-        """Return how much of the time each link is what all wait for, up to a factor."""
+        """Return the share of the time in which each link is the bottleneck, up to a factor."""
         raise NotImplementedError
 
     def _title(self) -> str:
@@ -223,7 +221,7 @@ class Answer(Noun):
 
 
 def made_now(answer: Kind, learnt: Mapping[str, Any] | None = None, **known: Any) -> Kind:
-    """Return an answer with its provenance, as of now, and with what its search learnt."""
+    """Return an answer with its provenance and the facts of its search."""
     made = Provenance.of_now(method=answer.method, **known)
     kept = answer.learnt if learnt is None else learnt
     again: Kind = replace(cast(Any, answer), provenance=made, learnt=kept)

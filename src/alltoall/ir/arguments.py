@@ -1,8 +1,8 @@
-"""Arguments of public functions: read as their annotations say, or refused in our own words.
+"""Check arguments of public functions by their annotations, with clear messages.
 
-The annotation is the one place that says what an argument may be. A whole number may be numpy's. A
-list may be any iterable, such as an array, or a generator, which is used up here, once. A text is
-never a list of its characters, and 0.9 is no node.
+Annotations alone define what an argument may be. Whole numbers may be numpy's. A list may be any
+iterable, also a generator, which is consumed once. A text is never a list of its characters, and
+0.9 is no node.
 """
 
 import inspect
@@ -37,7 +37,7 @@ class Unfit(Exception):  # noqa: N818 (an answer of a reader, which becomes an e
 
 @dataclass(frozen=True)
 class Kind:
-    """What an argument may be: in words, one and several of it, and how it is read."""
+    """A kind of argument: its name in singular and plural, and its reader."""
 
     one: str
     many: str
@@ -80,7 +80,7 @@ def read_fields(record: Any) -> None:
 
 
 def read_argument(name: str, value: Any, kind: Kind) -> Any:
-    """Return a value as its kind reads it; raise if it is of another."""
+    """Read a value by its kind; raise if it is of another."""
     try:
         return kind.read(value)
     except Unfit as reason:
@@ -112,7 +112,7 @@ def _kinds_of_fields(record: type) -> dict[str, Kind]:
 
 
 def kind_of(hint: Any, scope: Mapping[str, Any] | None = None) -> Kind:
-    """Return what an annotation allows; anything, where it says nothing that can be checked."""
+    """Return the kind of an annotation; anything, if it cannot be checked."""
     if isinstance(hint, str | ForwardRef):
         hint = _named(hint if isinstance(hint, str) else hint.__forward_arg__, scope or {})
     origin, parts = get_origin(hint) or hint, get_args(hint)
@@ -129,7 +129,7 @@ def kind_of(hint: Any, scope: Mapping[str, Any] | None = None) -> Kind:
 
 
 def _named(text: str, scope: Mapping[str, Any]) -> Any:
-    """Return the class that a text names, of a module or of those that the package exports."""
+    """Return the class named by a text, from a module or the package's exports."""
     first, *rest = re.sub(r"\[.*\]$", "", text).split(".")
     found = scope.get(first) or getattr(sys.modules["alltoall"], first, Any)
     for part in rest:
@@ -138,15 +138,12 @@ def _named(text: str, scope: Mapping[str, Any]) -> Any:
 
 
 def _instance(hint: Any) -> Kind:
-    """Return the kind of a class; protocols, and what is no class, tell nothing."""
+    """Return the kind of a class; protocols cannot be checked."""
     vague = hint in (Any, object, inspect.Parameter.empty) or getattr(hint, "_is_protocol", False)
     if vague or not isinstance(hint, type):
         return ANYTHING
-
-    def read(value: Any) -> Any:
-        return value if isinstance(value, hint) else _refuse()
-
-    return Kind(f"a {hint.__name__}", f"{hint.__name__} objects", read)
+    words = f"a {hint.__name__}", f"{hint.__name__} objects"
+    return Kind(*words, lambda value: value if isinstance(value, hint) else _refuse())
 
 
 def _one_of(kinds: Sequence[Kind]) -> Kind:
@@ -173,11 +170,8 @@ def _either(words: Iterable[str]) -> str:
 
 def _several(kind: Kind) -> Kind:
     """Return the kind of a list of any length; a text or a table is none."""
-
-    def read(value: Any) -> tuple[Any, ...]:
-        return tuple(map(kind.read, _items(value)))
-
-    return Kind(f"a list of {kind.many}", f"lists of {kind.many}", read)
+    words = f"a list of {kind.many}", f"lists of {kind.many}"
+    return Kind(*words, lambda value: tuple(map(kind.read, _items(value))))
 
 
 def _row(kinds: Sequence[Kind]) -> Kind:
@@ -247,12 +241,8 @@ def _read_number(value: Any) -> float:
         return _refuse()
 
 
-def _read_text(value: Any) -> str:
-    return value if isinstance(value, str) else _refuse()
-
-
 def _require_path(value: str) -> str:
-    """Return a text that may be a path: one that has bytes, none of them 0."""
+    """Return a text that may be a path: encodable and without NUL."""
     try:
         os.fsencode(value)
     except UnicodeEncodeError:
@@ -280,7 +270,7 @@ PLAIN: Mapping[Any, Kind] = {
     bool: Kind("True or False", "True or False", _read_flag),
     int: Kind("a whole number", "whole numbers", _read_whole),
     float: Kind("a number", "numbers", _read_number),
-    str: Kind("a text", "texts", _read_text),
+    str: Kind("a text", "texts", lambda it: it if isinstance(it, str) else _refuse()),
     Path: PATH,
     os.PathLike: PATH,
     Callable: Kind("a function", "functions", lambda it: it if callable(it) else _refuse()),

@@ -17,8 +17,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 def frozen(values: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     """Return `values` as a read-only array of `dtype`; refuse values that `dtype` cannot hold.
 
-    A writable array is copied, so that nobody keeps a handle through which a noun could change;
-    a read-only array is shared.
+    A writable array is copied, so that callers cannot change a noun; a read-only array is shared.
     """
     try:
         array = np.asarray(values)
@@ -116,7 +115,7 @@ def reachable(nodes: int, tail: Ints, head: Ints, start: int | Ints) -> NDArray[
 def connected_pairs(nodes: int, tail: Ints, head: Ints, ends: Ints) -> NDArray[np.bool_]:
     """Return which of some nodes each of them reaches, itself included, shape [ends, ends].
 
-    A bit for each of them spreads over all links at once, until nothing changes.
+    A bit per node spreads over all links at once, until nothing changes.
     """
     seen = np.packbits(np.arange(nodes)[:, None] == ends, axis=1)
     order = np.argsort(head, kind="stable")

@@ -17,8 +17,7 @@ from alltoall.ir.words import number
 class Demand(Noun):
     """Amounts in shards between terminals, indexed by position in `Topology.terminals`.
 
-    `matrix` is None for the uniform all-to-all: for thousands of terminals a matrix of ones would
-    be the largest thing in memory.
+    `matrix` is None for the uniform all-to-all: a matrix of ones would dominate the memory.
     """
 
     BRIEF = ("terminals", "total")
@@ -48,7 +47,7 @@ class Demand(Noun):
     def of_groups(cls, terminals: int, groups: Iterable[Sequence[int]]) -> "Demand":
         """Return the all-to-all within each of several groups, by position of their terminals.
 
-        A pair in several groups sends one shard in each. Other terminals send nothing, and relay.
+        A pair in several groups sends one shard in each. Other terminals only relay.
         """
         cls(terminals)  # Refuses a wrong number of terminals.
         matrix = np.zeros((terminals, terminals))

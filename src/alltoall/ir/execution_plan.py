@@ -6,9 +6,9 @@ The meaning of a plan, which `check.program.interpret_plan` executes:
   operations start one after another. All the threads of a block take part in an operation, so it
   may still be under way when the next one starts: only a `NOP` or `BARRIER` waits for all before.
 - A rank's channels are numbered. The ith channel of rank r to rank p is joined to the ith of p to
-  r. `SIGNAL` makes one `WAIT` at the other end pass, and tells it of all that a `NOP` or `BARRIER`
-  (or, on an ordered channel, the channel itself) has completed; the next `NOP` or `BARRIER` tells
-  the block. A relaxed signal tells of nothing.
+  r. `SIGNAL` releases one `WAIT` at the other end and publishes everything that a `NOP` or
+  `BARRIER` (or an ordered channel itself) has completed; it is visible to the block after its next
+  `NOP` or `BARRIER`. A relaxed signal publishes nothing.
 - `COPY` and `PUT` read chunks of their rank and write chunks of a rank, their own or another.
 - `BARRIER` waits for `parties` blocks of the rank at the same barrier.
 """
@@ -47,7 +47,7 @@ class Copy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of a thread block; which fields matter follows from `op`."""
+    """One operation of a thread block; `op` determines the fields in use."""
 
     op: PlanOp
     copies: tuple[Copy, ...] = ()
@@ -78,7 +78,7 @@ class RankPlan(RankCode):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExecutionPlan(Executable):
-    """One `RankPlan` per rank; the module says what it means."""
+    """One `RankPlan` per rank, with the semantics above."""
 
     BRIEF = ("ranks", "operations")
     KIND = "a plan"

@@ -3,8 +3,8 @@
 Everything is solved in shards and capacities. A fabric has the rate b of capacity 1, which gives
 times and rates in the units of the machine:
 
-    seconds     time * shard / b     of a shard of so many bytes
-    throughput  shards / time * b    of each that sends; (N - 1) f b where demand is uniform
+    seconds     time * shard / b     for a shard size in bytes
+    throughput  shards / time * b    of each sender; (N - 1) f b for a uniform demand
 """
 
 import math
@@ -27,7 +27,7 @@ Rate: TypeAlias = str | float
 """Bytes per second, or a text such as `25Gbps`."""
 
 SAME_RATE = 1e-6
-"""Two rates are one up to this share: messages tell them apart by six digits."""
+"""Relative difference up to which two rates are equal: messages print six digits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +39,7 @@ class Fabric(Noun):
     may be given for all links.
     """
 
+    TITLE = "topology.name"
     BRIEF = ("links", "rate")
 
     topology: Topology
@@ -105,9 +106,6 @@ class Fabric(Noun):
         if np.any(capacity == 1.0):
             return said
         return f"{said}; give --link-bandwidth 1Gbps if capacities are in Gbit/s"
-
-    def _title(self) -> str:
-        return self.topology.name
 
     def _facts(self) -> dict[str, str]:
         limit = {} if self.injection is None else {"injection": rate_in_words(self.injection)}

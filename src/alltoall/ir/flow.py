@@ -59,7 +59,7 @@ class Flow(Answer):
     With `generators`, automorphisms of the problem as permutations of the nodes [generators,
     nodes], the groups stand for their orbits: the flow is the average of all images under the
     automorphisms that they generate. So the flow of 32,768 sources on a torus takes the memory of
-    one. If the gap asked for is reached, the certificate decides whether `status` is optimal.
+    one. If the requested gap is reached, the certificate decides whether `status` is optimal.
     """
 
     BRIEF = ("time", "gap")

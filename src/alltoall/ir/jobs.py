@@ -23,6 +23,7 @@ MOST_JOBS = 10_000
 class Job(Noun):
     """A demand from `start` on, in seconds, whose share is in proportion to its `weight`."""
 
+    TITLE = "name"
     BRIEF = ("demand", "weight", "start")
 
     name: str
@@ -36,9 +37,6 @@ class Job(Noun):
             raise InputError(f"job {self.name} has weight {self.weight:g}; expected more than 0")
         if not 0 <= self.start < math.inf:
             raise InputError(f"job {self.name} starts at {self.start:g}; expected 0 s or later")
-
-    def _title(self) -> str:
-        return self.name
 
     def _facts(self) -> dict[str, str]:
         return {
@@ -74,6 +72,7 @@ class JobRates(Noun):
     have that, up to the gap.
     """
 
+    TITLE = "flow.problem.topology.name"
     BRIEF = ("jobs", "levels")
 
     jobs: tuple[Job, ...]
@@ -130,9 +129,6 @@ class JobRates(Noun):
                 for level, (bound, gap) in enumerate(levels)
             ],
         }
-
-    def _title(self) -> str:
-        return self.flow.problem.topology.name
 
     def _facts(self) -> dict[str, str]:
         return {"jobs": str(len(self.jobs)), "levels": str(self.levels)}

@@ -11,8 +11,8 @@ The layout fits the kind of topology, found from its links wherever possible:
 | circle | regular graphs, such as circulant and Kautz | by number around a circle |
 | springs | small irregular graphs | by forces between them |
 
-Links are straight lines from node to node. Groups are drawn only where names or the family say so,
-for chance makes groups, too. A layout takes milliseconds, at most a second for 3,000 nodes.
+Links are straight lines. Groups are drawn only if names or the family indicate them, since random
+graphs show groups, too. A layout takes milliseconds, at most a second for 3,000 nodes.
 """
 
 from collections.abc import Callable
@@ -93,7 +93,7 @@ class Layout:
 
 
 def layout(topology: Topology) -> Layout:
-    """Return where the nodes of a topology are drawn; the same every time."""
+    """Return the deterministic layout of a topology."""
     host = _hosts(topology)
     members = np.unique(host)
     core = _core(topology, host, members)
@@ -203,7 +203,7 @@ def _goes_around(topology: Topology, shape: tuple[int, ...]) -> bool:
 
 
 def _of_cliques(step: Ints, sides: Ints) -> NDArray[np.bool_]:
-    """Whether a link is one of a line whose every two nodes are linked: no way around."""
+    """Return whether a link belongs to a line that is a clique."""
     far = np.abs(step)
     straight = (far > 0).sum(axis=1) == 1
     inner: NDArray[np.bool_] = (far > 1) & (far < sides - 1) & straight[:, None]
@@ -275,7 +275,7 @@ def _by_groups(topology: Topology) -> Layout | None:
 
 
 def _modularity(topology: Topology, group: Ints) -> float:
-    """Return the share of links within groups, less what chance would give."""
+    """Return the modularity of groups: the share of inner links, less that of random graphs."""
     within = float(np.mean(group[topology.tail] == group[topology.head]))
     ends = np.bincount(group, weights=topology.out_degree + topology.in_degree)
     return within - float(((ends / ends.sum()) ** 2).sum())

@@ -4,11 +4,11 @@ The meaning, which `check.program.messages` executes:
 
 - A rank has an input, an output and a scratch buffer. Shards lie in the input by destination and in
   the output by source; scratch has slots of one chunk each, large enough for any.
-- All chunks that one rank gives another in one step are one message, so that sender, receiver and
-  step name it at both ends. It moves ranges of chunks, each from a place at its sender to one at
-  its receiver, in the order in which both put them on the wire.
-- A message starts when those that it waits for, all of its own rank, have ended, and may end only
-  once its other end has started.
+- All chunks from one rank to another in one step are one message, identified by sender, receiver
+and step. It moves ranges of chunks, each from a place at its sender to one at its receiver, in the
+same order at both ends.
+- A message starts when the messages it waits for, all of its own rank, have ended, and ends only
+after its other end has started.
 
 A message waits only for messages of earlier steps, and its other end is in the same step. So, by
 induction over the steps, no order that respects the waits can deadlock.
@@ -139,8 +139,9 @@ class RankMessages(Noun):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Messages(Noun):
-    """The messages of all ranks; the module says what they mean."""
+    """The messages of all ranks, with the semantics above."""
 
+    TITLE = "name"
     BRIEF = ("ranks", "messages", "steps", "chunks")
 
     name: str = field(compare=False)
@@ -195,9 +196,6 @@ class Messages(Noun):
                 for part in parts
             ),
         )
-
-    def _title(self) -> str:
-        return self.name
 
     def _facts(self) -> dict[str, str]:
         return {

@@ -67,7 +67,7 @@ def sound_names(names: Iterable[object]) -> tuple[str, ...] | None:
 
 
 def distinct_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names that are short enough and distinct: those that occur again get a mark."""
+    """Return short, distinct names: repeated ones get a mark."""
     found: dict[str, None] = {}
     for name in names:
         own, mark = name[-MAX_NAME:].strip(), 2
@@ -107,7 +107,7 @@ class FileStems:
 
 
 def node_called(text: str, numbers: Mapping[str, int], nodes: int) -> int | None:
-    """Return the node that a text names; a name goes before the number that it looks like."""
+    """Return the node named by a text; names take precedence over numbers."""
     text = text.strip()
     if text in numbers:
         return numbers[text]
@@ -127,9 +127,10 @@ def no_node(owner: str, text: str, names: Collection[str], nodes: int) -> UsageE
 
 
 def two_ends(text: str, find: Find) -> list[tuple[str, str]]:
-    """Return every way to cut a text into two ends of a link, both of which are found.
+    """Return every split of a text into two known ends of a link.
 
-    A text with an arrow is cut there, others at every comma and hyphen: names may have them, too.
+    A text with an arrow is split there, others at every comma and hyphen, since names may have
+    them.
     """
     cuts = _cuts(text)
     return [(u, v) for u, v in cuts if find(u) is not None and find(v) is not None]

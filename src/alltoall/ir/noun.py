@@ -1,10 +1,9 @@
-"""`Noun`: what all nouns have in common.
+"""`Noun`: the common part of all nouns.
 
 - Equality by value: two nouns of a kind are equal if all their fields are, arrays by content. Names
-  and notes, which say what a thing is called and how it came to be, are fields that do not count.
-- Words: one line for a prompt, a table for a notebook, from the same facts.
-- A door to the files: nouns know neither JSON nor pandas, and what does is imported when a noun is
-  first saved, drawn or turned into a frame. A rank or a checker never pays for it.
+and notes do not count.
+- Representations: one line for a prompt, a table for a notebook, from the same facts.
+- Files: JSON and pandas are imported only when a noun is first saved, drawn or turned into a frame.
 """
 
 import os
@@ -12,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from importlib import import_module
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,9 +29,9 @@ EPOCH = "SOURCE_DATE_EPOCH"
 
 @dataclass(frozen=True)
 class Provenance:
-    """What was asked of which version, how it was answered, and when; None where it is not known.
+    """The version, command, method and date of an answer; None if unknown.
 
-    `gap` is the gap that was asked for, `seconds` what it took, `date` in UTC as ISO 8601 has it.
+    `gap` is the requested gap, `seconds` the duration, `date` is UTC in ISO 8601.
     """
 
     version: str | None = None
@@ -58,7 +58,7 @@ class Provenance:
         return cls(version=import_module(PACKAGE).__version__, date=date, **known)
 
     def known(self) -> Mapping[str, str | int | float]:
-        """Return what is known, in the order of the fields."""
+        """Return the known fields, in order."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
     def __str__(self) -> str:
@@ -68,19 +68,21 @@ class Provenance:
 
 
 SAMPLED = 32
-"""How many entries of an array go into a hash: enough to tell most apart, at no cost."""
+"""Entries of an array in a hash."""
 
 
 class Words:
-    """What a kind of noun chooses for itself, apart from its fields."""
+    """Class attributes of a kind of noun."""
 
+    TITLE: ClassVar[str] = ""
+    """The attribute in the title."""
     BRIEF: ClassVar[tuple[str, ...]] = ()
-    """The facts of which the one line for a prompt consists."""
+    """The facts in the one-line representation."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Noun(Words):
-    """A frozen value; a kind of noun says what it is called, which facts it has, and its rows."""
+    """A frozen value; each kind defines its title, facts and rows."""
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -112,11 +114,10 @@ class Noun(Words):
         return None
 
     def save(self, path: str | PathLike[str], *, provenance: bool = True) -> None:
-        """Save to a file, which `alltoall.load` reads: JSON, or compact if it ends in .npz.
+        """Save to a file for `alltoall.load`: JSON, or compact if it ends in .npz.
 
-        Answers have a compact form, and messages are always the text that ranks read. Where an
-        answer or a topology came from, if it is known, is saved beside it unless `provenance` is
-        False.
+        Answers have a compact form; messages are always saved as the text that ranks read. The
+        known provenance of an answer or topology is saved, too, unless `provenance` is False.
         """
         _file_form("artefacts").write_artefact(Path(path), self, provenance)
 
@@ -125,19 +126,19 @@ class Noun(Words):
         return _file_form("artefacts").frame_of(self._columns())
 
     def _title(self) -> str:
-        """Return what this noun is called or is about."""
-        raise NotImplementedError
+        """Return the title of this noun."""
+        return str(attrgetter(self.TITLE)(self))
 
     def _facts(self) -> dict[str, str]:
-        """Return what there is to say in few words, by label."""
+        """Return short facts by label."""
         raise NotImplementedError
 
     def _details(self) -> dict[str, str]:
-        """Return the facts and what takes longer to find out, for a table."""
+        """Return the facts of a table, including slow ones."""
         return self._facts()
 
     def _columns(self) -> Mapping[str, Iterable[object]]:
-        """Return the columns of the rows of which this noun consists."""
+        """Return the rows of this noun as columns."""
         raise UsageError(f"{self!r} has no rows; take the frame of one of its parts")
 
 
@@ -163,7 +164,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _sample(value: object) -> object:
-    """Return what is hashed of a field: equal fields have equal samples."""
+    """Return the hashed part of a field: equal fields have equal samples."""
     if isinstance(value, np.ndarray):
         every = max(1, value.size // SAMPLED)
         return value.shape, tuple(value.reshape(-1)[::every].tolist())

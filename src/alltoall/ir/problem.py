@@ -23,6 +23,7 @@ class Problem(Noun):
     Construction proves that the problem has an answer: every pair with a demand has a path.
     """
 
+    TITLE = "topology.name"
     BRIEF = ("nodes", "links", "demand")
 
     topology: Topology
@@ -69,9 +70,6 @@ class Problem(Noun):
         rows = np.zeros((len(sources), self.topology.nodes))
         rows[:, self.topology.terminals] = self.demand.rows(sources)
         return rows
-
-    def _title(self) -> str:
-        return self.topology.name
 
     def _facts(self) -> dict[str, str]:
         demand = self.demand._facts()["total"]

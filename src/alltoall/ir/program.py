@@ -136,6 +136,7 @@ class RankProgram(RankCode):
 class Executable(Noun):
     """Code of every rank, over its input, output and scratch buffers."""
 
+    TITLE = "name"
     KIND: ClassVar[str]
 
     name: str
@@ -168,16 +169,13 @@ class Executable(Noun):
         """Refuse FIFOs or channels of a rank that do not lead to another one."""
 
     def _problems(self, own: Any, block: int, instruction: Any) -> Iterator[str]:
-        """Yield what is wrong with an instruction of a thread block."""
+        """Yield the faults of an instruction of a thread block."""
         raise NotImplementedError
 
     @property
     def instructions(self) -> int:
         """The number of instructions of all ranks."""
         return sum(len(block) for rank in self.ranks for block in rank.code)
-
-    def _title(self) -> str:
-        return self.name
 
     def _facts(self) -> dict[str, str]:
         blocks = max(len(rank.code) for rank in self.ranks)
@@ -202,7 +200,7 @@ class Executable(Noun):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Program(Executable):
-    """One `RankProgram` per rank; the module says what it means."""
+    """One `RankProgram` per rank, with the semantics above."""
 
     BRIEF = ("ranks", "instructions")
     KIND = "a program"

@@ -83,7 +83,7 @@ class Routes(Answer, Paths):
 
     @property
     def layer_of_link(self) -> Ints | None:
-        """The layer in which each entry of `link` is taken, None until layers are assigned."""
+        """The layer of each entry of `link`, None until layers are assigned."""
         return self.hop_layer if self.layer is None else self.layer[self.path_of_link]
 
     @property

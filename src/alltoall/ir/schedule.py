@@ -19,8 +19,8 @@ from alltoall.ir.problem import Problem
 class Schedule(Answer):
     """Send i moves chunk `chunk[i]` of the shard (`source[i]`, `destination[i]`) over `link[i]`.
 
-    It does so in step `step[i]`, and sends are ordered by step. Sources and destinations are
-    positions in `topology.terminals`. A terminal stores chunks and may forward them from the next
+    Its step is `step[i]`, and sends are ordered by step. Sources and destinations are positions in
+    `topology.terminals`. A terminal stores chunks and may forward them from the next
     step on; other nodes (switches, NIC halves) store nothing: chunks leave them in the same step.
 
     The shard of a pair is cut into equal chunks, their number in `chunks`. `certificate` is the

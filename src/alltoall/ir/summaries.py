@@ -24,13 +24,13 @@ ORDER = (
     *("saturated", "proof", "flow", "loss"),
     *("routes", "max_routes_per_pair", "layers", "common_factor_chunks"),
     *("steps", "chunks_per_shard", "loss_by_chunks", "least_loss_by_chunks", "sends"),
-    *("method", "status", "seconds", "notes", "phases", "robust"),
+    *("method", "status", "seconds", "notes", "robust"),
 )
 """The order of the names in every summary; others come after these."""
 
 
 def summary_of(answer: Answer) -> Summary:
-    """Return what an answer says, as plain values."""
+    """Return the facts of an answer as plain values."""
     topology = answer.problem.topology
     found = {**answer.learnt, **sizes_of(topology)}
     size, latency = found.pop("bytes", None), found.pop("step_latency", 0.0)
@@ -103,7 +103,7 @@ def physical(
 
 
 def shard_size(problem: Problem, given: str | int | None) -> Summary:
-    """Return the size of a shard as what an answer learnt; raise if links have no rate."""
+    """Return the size of a shard for a summary; raise if links have no rate."""
     if given is None:
         return {}
     size = parse_size(given)

@@ -42,6 +42,7 @@ class Topology(Noun):
     and provenance do not count.
     """
 
+    TITLE = "name"
     BRIEF = ("nodes", "links")
 
     name: str = field(compare=False)
@@ -198,9 +199,6 @@ class Topology(Noun):
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {name: node for node, name in enumerate(self.names or ())}
-
-    def _title(self) -> str:
-        return self.name
 
     def _facts(self) -> dict[str, str]:
         return {

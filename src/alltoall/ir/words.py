@@ -13,11 +13,11 @@ LAST_DIGITS = 1e-14
 
 
 PROVEN = 1e-9
-"""A certified gap up to this is that of an optimum: no smaller one can be told from rounding."""
+"""Largest certified gap of an optimum; smaller gaps are rounding noise."""
 
 
 def status_in_words(status: str) -> str:
-    """Return how a search ended as people read it; `Status` says what each means."""
+    """Return a status in words; `Status` explains each."""
     return "within the gap asked for" if status == "within_gap" else status.replace("_", " ")
 
 
@@ -33,14 +33,14 @@ def number(value: float) -> str:
 
 
 def span(values: Iterable[float]) -> str:
-    """Return the smallest and the largest of some numbers, or the one that all of them are."""
+    """Return the range of numbers, or their common value."""
     found = list(values)
     least, most = min(found), max(found)
     return f"{least:g}" if least == most else f"{least:g} to {most:g}"
 
 
 def counted(number: int, noun: str) -> str:
-    """Return so many of something in words: 1 cable, 2 cables."""
+    """Return a number with its noun: 1 cable, 2 cables."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -86,16 +86,16 @@ class ProgressMessage(str):
 
     @classmethod
     def of_count(cls, text: str, done: int, total: int) -> Self:
-        """Return news of work of which so many parts are done."""
+        """Return a message with the share of finished parts."""
         news = cls(text)
         news.gap, news.share = None, done / total if total else 1.0
         return news
 
     @classmethod
     def of_gap(cls, text: str, gap: float, aim: float) -> Self:
-        """Return news of a search that has proven a gap, on the way to the one it aims for.
+        """Return a message of a search on its way to a gap.
 
-        Each digit takes about as long as the one before, so the share is that of the digits.
+        Each digit takes about equally long, so the share is that of the digits.
         """
         news = cls(text)
         news.gap = gap
@@ -104,7 +104,7 @@ class ProgressMessage(str):
 
 
 def kind_in_words(found: object) -> str:
-    """Return what a value is, for messages: routes, a flow, an execution plan."""
+    """Return the kind of a value for messages: routes, a flow, an execution plan."""
     kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(found).__name__).lower()
     if kind.endswith("s"):
         return kind

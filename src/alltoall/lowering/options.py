@@ -29,7 +29,7 @@ STEERING = ("encap", "plain")
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """Settings of `lower`; a target ignores those that mean nothing to it."""
+    """Settings of `lower`; a target ignores settings of others."""
 
     channels: int = 1
     """On how many channels the schedule runs at once, each with its part of every shard."""
@@ -44,19 +44,19 @@ class Options:
     shard_bytes: int = 1 << 20
     """Bytes of a shard of size 1 in files for simulators, which have sizes and no content."""
     max_routes: int | None = None
-    """Routes from a source to a destination that the fabric holds; None for what is usual there."""
+    """Most routes from a source to a destination; None for the target's default."""
     hash: str = "crc32"
     """The fabric's hash, by its name in `tables.hashes.HASHES`."""
     queue_pairs: str = "chunk"
     """What a queue pair carries, one of `QUEUE_PAIRS`."""
     steering: str | None = None
-    """How Linux keeps a packet on its path, one of `STEERING`; None for a target's usual way."""
+    """How Linux keeps a packet on its path, one of `STEERING`; None for the target's default."""
     link_bandwidth: str | None = None
     """Bandwidth of a capacity-1 link for SimGrid; by default the topology's, or else 25Gbps."""
     link_latency: float = 1e-6
     """How long a link takes, in seconds, where a file has to say so."""
     device: str = "p"
-    """What the names of network devices begin with; the number of the port follows."""
+    """Prefix of network device names; the port number follows."""
     phase: Ints | None = None
     """The phase of each route, from `routes.phases`; None if all run at once."""
     rank: Ints | None = None

@@ -1,4 +1,4 @@
-"""`alltoall.lower`: the files of runtimes and fabrics, each proven before anybody gets it."""
+"""`alltoall.lower`: files for runtimes and fabrics, verified before they are returned."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ PADDED = ("mscclpp",)
 """Targets whose chunks are all as large as the largest."""
 
 WORDS = {Schedule: "a schedule", Routes: "routes"}
-"""What a message calls what a target takes."""
+"""Names of the inputs of targets in messages."""
 
 TABLES: dict[str, dict[str, Callable[[Path, Topology], Any]]] = {
     "rank map": {"rank": read_ranks},
@@ -56,12 +56,12 @@ TABLES: dict[str, dict[str, Callable[[Path, Topology], Any]]] = {
 
 @dataclass(frozen=True)
 class LoweredFiles:
-    """What a target makes of a schedule or of routes: files by name, and what they are.
+    """The files that a target makes of a schedule or routes, by name.
 
-    They have been parsed back and proven: a program was executed on real bytes, routes were checked
-    against the topology. Of files for simulators, the schedule or routes were checked instead.
-    `facts` is what that found, by the names that the command line prints. A target that writes a
-    file for every rank writes them as bytes.
+    They have been parsed back and verified: a program was executed on real bytes, routes were
+    checked against the topology. For simulators, the schedule or routes were checked instead.
+    `facts` are the results of the check, by the names that the command line prints. Files per rank
+    are bytes.
     """
 
     target: str
@@ -79,7 +79,7 @@ class LoweredFiles:
         return found[0]
 
     def summary(self) -> dict[str, Any]:
-        """Return what the files are, as plain values."""
+        """Return the facts and the size as plain values."""
         return {**self.facts, "bytes": sum(len(_data(each)) for each in self.files.values())}
 
     def placed(self, path: str | PathLike[str]) -> dict[Path, bytes]:
@@ -151,7 +151,7 @@ def lower(
     if phases is not None and isinstance(found, Routes):
         # By name: nothing else here needs a solver, and that takes longer to load than to lower.
         split_phases = load("alltoall.routes.phases:split_phases")
-        options = replace(options, phase=split_phases(found, phases, loss).phase)
+        options = replace(options, phase=split_phases(found, phases, loss))
     if isinstance(found, Schedule) and options.rank is not None:
         found = schedule_by_rank(found, options.rank)
     name = name or f"alltoall{target.suffix}"
@@ -173,9 +173,9 @@ def _field(what: str, to: str, target: Target) -> str:
 
 
 def _facts(noun: Schedule | Routes, content: Content, to: str, name: str) -> dict[str, Any]:
-    """Return what a file that was written says, once it has been read back and checked.
+    """Read a file back, check it, and return its facts.
 
-    What is only written is as sound as its noun, which is checked in place of the file.
+    For targets without a reader the noun is checked.
     """
     if TARGETS[to].read is None or not isinstance(content, str):
         return {"format": to, **verify(noun).facts}
@@ -197,7 +197,7 @@ def _facts(noun: Schedule | Routes, content: Content, to: str, name: str) -> dic
 
 
 def _read(path: Path) -> Schedule | Routes | str:
-    """Return what a file holds: an artefact, or the text of an MSCCL file."""
+    """Return the artefact in a file, or the text of an MSCCL file."""
     data, where = read_bytes(path), str(path)
     artefact: Artefact | str
     if data[:SNIFFED].lstrip(b"\xef\xbb\xbf \n\r\t").startswith(b"<"):

@@ -22,7 +22,7 @@ from alltoall.reports.answers import CHECKERS, Answer, answer_content, topology_
 from alltoall.reports.diagram import Diagram, draw_topology
 from alltoall.reports.next_commands import next_commands
 from alltoall.reports.runs import Run
-from alltoall.routes.baselines.reach import shortest_path_time
+from alltoall.routes.baselines.tables import shortest_path_time
 
 MOST_ENTRIES = 64
 """Most files on one page."""

@@ -13,7 +13,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.words import PROVEN, counted, percent
 from alltoall.reports.diagram import Diagram
 from alltoall.reports.packed import packed_ints
-from alltoall.routes.baselines.reach import METHOD
+from alltoall.routes.baselines.tables import METHOD
 
 SHORTEST = "shortest-path routing"
 GIGA = 1e9

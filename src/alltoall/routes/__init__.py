@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
 
 import numpy as np
 
@@ -23,11 +22,6 @@ from alltoall.settings import RouteSettings
 Router = Callable[[Problem, RouteSettings], Routes]
 
 
-def _router(_: str, function: Any) -> Router | None:
-    """Return what somebody registers as a method, if it is one of ours: it returns routes."""
-    return cast("Router", function) if returned(function) == Routes.__name__ else None
-
-
 ROUTERS: Registry[Router] = Registry(
     "method",
     "alltoall.methods",
@@ -40,7 +34,7 @@ ROUTERS: Registry[Router] = Registry(
         "robust": "alltoall.routes.robust:route_robust",
         **BASELINES,
     },
-    _router,
+    lambda _, function: function if returned(function) == Routes.__name__ else None,
 )
 """All methods by name; others are added by `alltoall.register_method`."""
 
@@ -48,10 +42,10 @@ CERTIFYING_METHODS = ("extp", "single", "few", "deadlock-free")
 """Methods that solve the master program themselves; their certificate is the best there is."""
 
 SEARCHING_METHODS = ("extp", "pmcf", "single", "few", "fptas", "ilp-disjoint", "ilp-shortest")
-"""Methods that search: what a time limit leaves of them may be worse than shortest routes."""
+"""Methods that search: cut short, they may be worse than shortest routes."""
 
 HOP_BYTES = 100
-"""What a link of a route takes of memory until routes are made, layered, checked and saved."""
+"""Memory of a link of a route until routes are made, layered, checked and saved."""
 
 MOST_ROUTE_BYTES = 8 << 30
 """Memory beyond which routes are refused rather than made."""
@@ -77,9 +71,9 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "layers": tuple(each for each in ROUTERS.known if each != "deadlock-free"),
     "cluster": ("extp", "deadlock-free"),
 }
-"""The methods to which a setting means anything; all settings that are not here, to all.
+"""The methods that use each setting; settings not listed are used by all.
 
-What others register is given all settings, and takes what it likes."""
+Registered methods receive all settings."""
 
 
 def route(
@@ -88,46 +82,39 @@ def route(
     settings: RouteSettings | None = None,
     prove: bool = True,
 ) -> Routes:
-    """Return routes by a method, with exact weights and the best certificate that can be had.
+    """Return routes by a method, with exact weights and the best available certificate.
 
-    A method that proves little or nothing itself gets the certificate of the master program, so
-    that every gap is measured against the same bound; without `prove` it keeps its own. Where a
-    time limit comes before a method has any routes, or better ones, they are those of `sssp`, and
-    say so: these need a fraction of a second where others take minutes.
+    A method without a sharp certificate gets that of the master program, so that every gap is
+    measured against the same bound; without `prove` it keeps its own. If a method has no routes
+    within the time limit, or worse ones, the result is that of `sssp`, with a note: it takes a
+    fraction of a second.
     """
     if method not in ROUTERS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
     settings = (settings or RouteSettings()).begin()
     _require_memory(problem)
     units = normal_units(problem)
-    found = _certified if prove else _best_in_time
-    return units.restored(_exact(found(units.problem, method, settings), settings))
-
-
-def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes:
-    """Return routes of a problem in normal units, with the best certificate."""
-    routes = _best_in_time(problem, method, settings)
+    routes = _best_in_time(units.problem, method, settings)
     proven = method in CERTIFYING_METHODS or routes.gap <= settings.solve.gap
-    if proven or settings.solve.out_of_time():
-        return routes
-    certificate = solve_master(problem, settings.solve).certificate
-    if certificate.bound > routes.bound:
-        routes = replace(routes, certificate=certificate)
-    return routes
+    if prove and not proven and not settings.solve.out_of_time():
+        certificate = solve_master(units.problem, settings.solve).certificate
+        best = max(routes.certificate, certificate, key=lambda each: each.bound)
+        routes = replace(routes, certificate=best)
+    return units.restored(_exact(routes, settings))
 
 
 def route_status(routes: Routes, settings: RouteSettings) -> Status:
-    """Return what the certified bound proves of the routes, or why it proves nothing."""
+    """Return the status of routes against their certified bound."""
     late = Status.TIME_LIMIT if settings.solve.out_of_time() else Status.GAP_NOT_REACHED
     otherwise = Status.INTERRUPTED if settings.solve.stopped() else late
     return Status.of_gap(routes.gap, settings.solve.gap, otherwise)
 
 
 def _exact(routes: Routes, settings: RouteSettings) -> Routes:
-    """Return the routes with weights that are fractions, small ones where the method may choose.
+    """Return the routes with rational weights, with small denominators where possible.
 
-    It may choose among equally good routes: all of them for extp and pmcf's columns, those of its
-    path set for pmcf else, and the layered ones that it found for deadlock-free.
+    Equally good routes may replace others: any for extp and pmcf's columns, those of the path set
+    for other pmcf, and the layered ones found for deadlock-free.
     """
     if routes.method == "extp" or (routes.method == "pmcf" and settings.paths == "columns"):
         return fewest_chunks(routes, settings, anywhere=True)

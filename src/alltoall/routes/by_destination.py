@@ -1,10 +1,14 @@
 """One route per pair by tables of destinations: a node forwards all traffic for a terminal alike.
 
-That is what InfiniBand switches and most cards have room for: routes to a terminal form a tree that
-leads to it. The trees of `sssp` are a beginning. Then one node after the other changes the link by
-which it sends on to one terminal, with all that it passes on, if that lowers the potential of
-`placing.place`, which grows steeper from pass to pass. A link that leads back to the node is none
-of the choices, so trees stay trees. `deadlock_free.tables` does the same within one layer.
+InfiniBand switches and most NICs support
+nothing more: routes to a terminal form a
+tree. The search starts from the trees of
+`sssp`. Then each node in turn changes its
+link to a terminal, and reroutes all traffic
+behind it, if that lowers the potential of
+`placing.place`, which grows steeper with
+every pass. Links that would close a loop are
+excluded, so trees stay trees. `deadlock_free.tables` does the same within one layer.
 
 A pass costs, for every node and terminal, a walk to the terminal over each of the node's links.
 """
@@ -49,14 +53,9 @@ class Spreading:
 
     def __init__(self, problem: Problem, table: Ints, order: Ints | None = None) -> None:
         self.problem, topology, demand = problem, problem.topology, problem.demand.table()
-        graph = core_graph(topology)
+        self.count, graph = len(topology.terminals), core_graph(topology)
         self.tables = core.ForwardingTables(graph, topology.terminals, table, demand, order)
         self.best, self.least = table, self.time
-
-    @property
-    def count(self) -> int:
-        """The number of terminals."""
-        return len(self.problem.topology.terminals)
 
     @property
     def time(self) -> float:
@@ -66,9 +65,9 @@ class Spreading:
     def spread(
         self, goal: float, settings: RouteSettings, rng: np.random.Generator | None = None
     ) -> None:
-        """Let nodes respond to ever steeper prices until the goal, the last pass, or time is up.
+        """Let nodes respond to ever steeper prices until the goal, the last pass or the end.
 
-        They do so in an order drawn anew for each pass, if there is something to draw from.
+        With a random generator the order is shuffled for each pass.
         """
         self.goal, self.solve, self.rng = goal, settings.solve, rng
         demand = self.problem.demand

@@ -2,26 +2,30 @@
 
 Coordinates are corrected one after the other, each the shorter way round, so that links of a
 dimension never wait for those of an earlier one. Meshes, hypercubes and HyperX then need one
-virtual layer. On a ring, routes wait in a circle unless there is a node through which none goes on:
-a break, one for each line and direction of a layer. A route takes a layer in which it passes none.
+virtual layer. On a ring, routes deadlock unless no route passes through some node: a break, one for
+each line and direction of a layer. A route takes a layer in which it passes no break.
 
-Half-way round an even ring both ways are as short. Which one is taken decides the load and the
+Half-way round an even ring both directions are equally short. The choice decides the load and the
 layers:
 
 - Sides of which half is even: up from nodes whose coordinates have an even sum, down from the
-  others. Every link gets as much, and no half-way route goes on at an even node (upward), which is
-  where the breaks are: on sides of four, whose only routes of two links are these, they cost
-  nothing. This is e-cube order on the hypercube that the torus is, Gray-coded.
+  others. Link loads are equal,
+  and no half-way route passes
+  through an even node
+  (upward), where the breaks
+  are: on sides of four, whose
+  only routes of two links are
+  these, breaks cost nothing. This is e-cube order on the hypercube that the torus is, Gray-coded.
 - Other even sides: every node sends half of its half-way routes either way, by the parity of the
   other coordinates of both ends.
 
-Two ways to place the breaks are known to do. Evenly around the ring, a layer each, a route passes
-one of them at most per dimension if they are as far apart as it is long; then one layer more than
-there are dimensions is enough. Else two breaks on opposite sides, of which no shortest route passes
-both, in all combinations of the dimensions.
+Two placements of the breaks suffice. Spread evenly around the ring, a layer each, a route passes at
+most one per dimension if their distance is at least its length; then one layer more than dimensions
+is enough. Otherwise two breaks on opposite sides, of which no shortest route passes both, in all
+combinations of the dimensions.
 
-Where routes may change layer, a break is a dateline: a route that comes to one goes on in the next
-layer, and no shortest way round passes it twice. Two layers are enough for any grid.
+If routes may change layer, a break is a dateline: a route that reaches it continues in the next
+layer, and no shortest path passes it twice. Two layers are enough for any grid.
 """
 
 import numpy as np
@@ -38,7 +42,7 @@ from alltoall.routes.layers.dependencies import Dependencies, forward_routes
 from alltoall.routes.weights import routes_from_weights
 
 FREE_SIDE = 4
-"""Rings up to this side need no second layer: their breaks are where no route goes on."""
+"""Rings up to this side need one layer: no route passes their breaks."""
 
 
 def route_by_dimension(
@@ -49,7 +53,14 @@ def route_by_dimension(
     source, destination = problem.demand.pairs()
     begin, end = (topology.terminals[each] for each in (source, destination))
     offset, halfway = grid_offsets(grid, begin, end)
-    moves = np.where(halfway & _goes_down(grid, begin, end), -offset, offset)
+    # Which way half-way routes go, by pair and dimension: see the rules above.
+    here, there = grid.coordinates[begin], grid.coordinates[end]
+    corrected = np.cumsum(there, axis=1) - there
+    left = here.sum(axis=1, keepdims=True) - np.cumsum(here, axis=1) + here
+    others = there.sum(axis=1, keepdims=True) - there + here.sum(axis=1, keepdims=True)
+    even_half = np.array([side % 4 == 0 for side in grid.shape])
+    goes_down = np.where(even_half, corrected + left, others) % 2 == 1
+    moves = np.where(halfway & goes_down, -offset, offset)
     start, link = grid_walks(topology, grid, begin, moves)
     paths = Paths(source, destination, start, link)
     weight = problem.demand.of(source, destination)
@@ -57,20 +68,10 @@ def route_by_dimension(
     return routes_from_weights(problem, paths, weight, certificate, method, whole)
 
 
-def _goes_down(grid: Grid, begin: Ints, end: Ints) -> NDArray[np.bool_]:
-    """Return which way half-way routes go, by pair and dimension: see the rules above."""
-    here, there = grid.coordinates[begin], grid.coordinates[end]
-    corrected = np.cumsum(there, axis=1) - there
-    left = here.sum(axis=1, keepdims=True) - np.cumsum(here, axis=1) + here
-    others = there.sum(axis=1, keepdims=True) - there + here.sum(axis=1, keepdims=True)
-    even_half = np.array([side % 4 == 0 for side in grid.shape])
-    return np.asarray(np.where(even_half, corrected + left, others) % 2 == 1)
-
-
 def dimension_orders(topology: Topology, grid: Grid, layers: int) -> Ints:
     """Return an order of the links for each layer, in which dimension-ordered routes go forward.
 
-    All do if there are layers enough: `enough_layers` of them always are.
+    All do if there are at least `enough_layers`.
     """
     axis, places = _places(topology, grid, _breaks(grid, layers))
     return np.stack([np.lexsort((place, axis)) for place in places]).astype(np.int64)
@@ -158,14 +159,10 @@ def grid_walks(topology: Topology, grid: Grid, begin: Ints, moves: Ints) -> tupl
         base + (here[walk, axis] + moved) % side[axis] * stride[axis]
         for moved in (done, done + step)
     )
-    return starts_of(hops.sum(axis=1)), _first_links(topology, grid.node[tail], grid.node[head])
-
-
-def _first_links(topology: Topology, tail: Ints, head: Ints) -> Ints:
-    """Return the first link between every two nodes, which must be neighbours."""
     keys = topology.tail * topology.nodes + topology.head
     known, first = np.unique(keys, return_index=True)
-    return np.asarray(first[np.searchsorted(known, tail * topology.nodes + head)], dtype=np.int64)
+    link = first[np.searchsorted(known, grid.node[tail] * topology.nodes + grid.node[head])]
+    return starts_of(hops.sum(axis=1)), link.astype(np.int64)
 
 
 def pack_by_dimension(

@@ -1,7 +1,10 @@
 """MCF-extP: the widest paths of a flow per source.
 
-For each pair: find the path whose narrowest link is widest, take that width off all its links, and
-repeat until nothing is left. The flow conserves exactly, so the widths add up to the demand and no
+For each pair: find the path
+whose narrowest link is
+widest, subtract that width
+from all its links, and repeat
+until the demand is met. The flow conserves exactly, so the widths add up to the demand and no
 link carries more than the optimal flow put on it.
 """
 
@@ -15,16 +18,15 @@ from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings
 
 RAW = "extp:raw"
-"""Extracted paths as they are: nothing may replace them by others of the same time."""
+"""Note on raw paths, which are not replaced by others of equal time."""
 
 
 def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
     """Solve the master program and extract widest paths.
 
-    The program gets half of the time left, its paths the rest; raise TimeoutError if even these
-    come too late.
+    The program gets half of the remaining time, its paths the rest; raise TimeoutError if these are
+    late, too.
     """
-    settings = settings.begin()
     require_cluster(settings.solve)
     flow = solve_sources(problem, settings.solve.sharing())
     return routes_of_flow(flow, settings.solve, RAW if settings.raw else "extp")

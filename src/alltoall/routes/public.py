@@ -12,7 +12,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.summaries import shard_size
 from alltoall.lp.settings import never, silent
 from alltoall.routes import ROUTERS, USED_BY
-from alltoall.routes.baselines.reach import shortest_path_reach
+from alltoall.routes.baselines.tables import shortest_path_reach
 from alltoall.routes.search import find_routes
 from alltoall.settings import RouteSettings, search_settings
 from alltoall.topologies.background import GivenBackground
@@ -20,7 +20,7 @@ from alltoall.topologies.given import Given, GivenDemand, problem_of
 from alltoall.topologies.groups import GivenGroups
 
 NEEDS = {"slack": "bounded", "k": "k-shortest"}
-"""Settings that mean something to some paths only."""
+"""Settings of single path sets."""
 
 USUAL = "extp"
 """The method that `auto` stands for."""
@@ -48,8 +48,8 @@ def route(
     """Compute routes for fabrics whose NICs forward, with layers that rule out deadlock.
 
     Their `time` is the largest link load over its capacity, in shards; `bound` and `gap` are as for
-    a flow. The routes are checked, layers included. After a failure, few
-    routes move if the last ones are given.
+    a flow. The routes are checked, layers included. After a failure, start from the last routes to
+    move few of them.
 
     >>> import alltoall
     >>> routes = alltoall.route("genkautz:n=8,d=2", "single")

@@ -1,13 +1,12 @@
 """After a failure: new routes that begin where the last ones were.
 
-Links or nodes are gone, and what led over them has to move. Moving only that is a repair, and a bad
-one where links were full: the node that lost a link is a bottleneck, and what others send through
-it had better go elsewhere. So the displaced routes take the cheapest paths, and then all routes
-respond to prices for some passes (`placing.place`), from where they are, until their time is
-within the gap of the bound. Then routes go back to where they were, one by one, while the time
-stays within that gap, so that few move. The bound is the best of the last lengths, which prove
-something on any graph, of the links at each node that lost one, and of the prices on the way; where
-it leaves more than the gap, some steps of the first-order method raise it.
+Routes over failed links or nodes must move. Moving only these is a minimal repair, and a poor one
+if links were saturated: a node that lost a link is a bottleneck that other routes should avoid. So
+the displaced routes take the cheapest paths, and then all routes respond to prices for some passes
+(`placing.place`) until their time is within the gap of the bound. Then routes return to their old
+paths, one by one, while the time stays within that gap, so that few move. The bound is the best of
+the last lengths, which are valid on any graph, of the links at each node that lost one, and of the
+prices during the search; if the gap is larger, some steps of the first-order method raise it.
 """
 
 from dataclasses import dataclass, replace
@@ -45,17 +44,16 @@ They are so few that no flow is made exact on the way. `benchmarks/scale.py` mea
 MOST_RAISED = 20_000_000
 """Flow variables up to which steps raise the bound."""
 
-
 ROUNDING = 1e-9
-"""What sums of loads may lose in their last digits."""
+"""Relative rounding error of sums of loads."""
 
 
 @dataclass(frozen=True, eq=False)
 class Renewed:
     """New routes, and numbers to compare them with.
 
-    `repaired` is the time if only what is displaced moves, `unserved` the share of the demand that
-    the last routes, as they are, no longer deliver, and `moved` the routes that are not the same.
+    `repaired` is the time if only displaced routes move, `unserved` the share of the demand that
+    the unchanged routes no longer deliver, and `moved` the number of changed routes.
     """
 
     routes: Routes
@@ -75,7 +73,6 @@ class Renewed:
 
 def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Renewed:
     """Return routes for a problem a little different from the last one."""
-    settings = settings.begin()
     cut, source, destination, table = _carried_over(problem, last, _most_hops(problem))
     proof = certify(problem, _lengths(problem, last))
     displaced, before = table[:, 0] == NOTHING, table.copy()
@@ -102,9 +99,10 @@ def _moved_back(
     bound: float,
     settings: SolveSettings,
 ) -> Table:
-    """Return paths of which none can go back alone and leave the time within the gap.
+    """Return paths after moving chunks back to their last paths within the gap.
 
-    Where the gap is not reached, the time stays what it is. Those with most room go first.
+    No further chunk can move back alone. If the gap is not reached, the time is kept. Chunks with
+    most room go first.
     """
     table, used = table.copy(), table != NOTHING
     size = np.repeat(cut.size, used.sum(axis=1))
@@ -115,23 +113,18 @@ def _moved_back(
     while len(moved) and not settings.out_of_time():
         least = np.where(before[moved] != NOTHING, room[before[moved]], np.inf).min(axis=1)
         moved = moved[np.argsort(-least, kind="stable")]
-        stays = np.array([not _goes_back(int(row), cut, before, table, room) for row in moved])
+        stays = np.ones(len(moved), dtype=np.bool_)
+        for at, row in enumerate(moved):
+            new, old = (each[row][each[row] != NOTHING] for each in (table, before))
+            room[new] += cut.size[row]
+            stays[at] = (room[old] < cut.size[row]).any()
+            room[new if stays[at] else old] -= cut.size[row]
+            if not stays[at]:
+                table[row] = before[row]
         if stays.all():
             break
         moved = moved[stays]
     return table
-
-
-def _goes_back(row: int, cut: Chunks, before: Table, table: Table, room: Floats) -> bool:
-    """Put a chunk on its last path if there is room; return whether there is."""
-    size = cut.size[row]
-    new, old = (each[row][each[row] != NOTHING] for each in (table, before))
-    room[new] += size
-    goes = bool((room[old] >= size).all())
-    room[old if goes else new] -= size
-    if goes:
-        table[row] = before[row]
-    return goes
 
 
 def last_places(routes: Routes, last: Routes) -> Ints:
@@ -161,7 +154,7 @@ def _responded(
     proof: Certificate,
     settings: SolveSettings,
 ) -> tuple[float, Table, Certificate]:
-    """Return the time if only what has no path moves, paths after all respond, and their proof."""
+    """Return the time of the minimal repair, the paths after all respond, and their proof."""
 
     def report(index: int, time: float) -> None:
         above = time / proof.bound - 1
@@ -178,43 +171,34 @@ def _responded(
         if not repaired:
             before = Paths.from_table(*ends, placed.repaired)
             repaired = largest_load(problem.topology, before, cut.size)
-        proof = certify(problem, [proof.lengths, *_means(placed.prices)])
+        # Mean prices over some of the rounds: none is always the best.
+        count = len(placed.prices)
+        parts = [placed.prices[count * low // 6 : count * (low + 2) // 6] for low in range(5)]
+        proof = certify(
+            problem, [proof.lengths, *(np.mean(part, axis=0) for part in parts if part)]
+        )
         paths = Paths.from_table(*ends, table)
         enough = largest_load(problem.topology, paths, cut.size) / (1 + settings.gap)
-        proof = _raised(problem, paths, cut.size, proof, enough, settings)
+        program = whole_program(problem, by_source(problem))
+        if proof.bound < enough and program.variables <= MOST_RAISED:
+            # Some steps of the first-order method, from these loads and lengths, raise the bound.
+            coarse = replace(settings, gap=max(settings.gap, COARSE_BOUND_GAP))
+            guess = Guess(program.volumes_of(paths, cut.size), proof.lengths)
+            search = search_from(program, coarse, guess)
+            for _ in range(RAISES):
+                if search.bound >= enough or settings.out_of_time():
+                    break
+                raise_bound(search, enough, STEPS_OF_A_RAISE)
+            proof = Certificate(search.best_lengths, search.bound)
         if enough <= proof.bound:
             break
     return repaired, table, proof
 
 
-def _raised(
-    problem: Problem,
-    paths: Paths,
-    size: Floats,
-    proof: Certificate,
-    enough: float,
-    settings: SolveSettings,
-) -> Certificate:
-    """Return a proof of a bound that is enough, or a better one than the given, by some steps.
-
-    The first-order method begins with the loads of the paths and the lengths of the proof.
-    """
-    program = whole_program(problem, by_source(problem))
-    if proof.bound >= enough or program.variables > MOST_RAISED:
-        return proof
-    coarse = replace(settings, gap=max(settings.gap, COARSE_BOUND_GAP))
-    search = search_from(program, coarse, Guess(program.volumes_of(paths, size), proof.lengths))
-    for _ in range(RAISES):
-        if search.bound >= enough or settings.out_of_time():
-            break
-        raise_bound(search, enough, STEPS_OF_A_RAISE)
-    return Certificate(search.best_lengths, search.bound)
-
-
 def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, Ints, Ints, Table]:
-    """Return a chunk per last route, and per pair that had none, with its path if it is left.
+    """Return a chunk per last route, and per pair without one, with its surviving path.
 
-    They are sorted by their start; a path of which a link is gone is an empty row.
+    They are sorted by their start; a path with a failed link is an empty row.
     """
     new, old = problem.topology, last.problem.topology
     node = matching_nodes(old, new)
@@ -233,7 +217,10 @@ def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, In
     old_table = last.table()[stays]
     table = np.where(old_table == NOTHING, NOTHING, new_link[old_table])
     table[((table == NOTHING) & (old_table != NOTHING)).any(axis=1)] = NOTHING
-    fresh = _pairs_without(problem, ends[0][stays], ends[1][stays])
+    wants, terminals = problem.demand.pairs(), len(new.terminals)
+    there = ends[0][stays] * terminals + ends[1][stays]
+    without = ~np.isin(wants[0] * terminals + wants[1], there)
+    fresh = [each[without] for each in wants]
     source, destination = (np.concatenate((ends[side][stays], fresh[side])) for side in range(2))
     size = np.concatenate((size, problem.demand.of(*fresh)))
     width = old_table.shape[1]  # Those of chunks may pass a switch more than once.
@@ -254,14 +241,6 @@ def _inverse(forward: Ints, count: int) -> Ints:
     return back
 
 
-def _pairs_without(problem: Problem, source: Ints, destination: Ints) -> tuple[Ints, Ints]:
-    """Return the pairs that want something and are not among those given."""
-    terminals = len(problem.topology.terminals)
-    wanted, there = problem.demand.pairs(), source * terminals + destination
-    fresh = ~np.isin(wanted[0] * terminals + wanted[1], there)
-    return wanted[0][fresh], wanted[1][fresh]
-
-
 def _most_hops(problem: Problem) -> int:
     """Return the hops between the furthest pair; refuse pairs without a path."""
     topology, (source, destination) = problem.topology, problem.demand.pairs()
@@ -279,26 +258,13 @@ def _most_hops(problem: Problem) -> int:
 
 
 def _lengths(problem: Problem, last: Routes) -> list[Floats]:
-    """Return the last lengths, and cuts around nodes that lost links."""
+    """Return the last lengths, and lengths of 1 on the links at each node that lost some."""
     new, old = problem.topology, last.problem.topology
     node = matching_nodes(old, new)
     link = matching_links(old, new, node)
     lengths = np.full(new.links, last.certificate.lengths.mean())
     lengths[link != NOWHERE] = last.certificate.lengths[link[link != NOWHERE]]
-    return [lengths, *_cuts(new, old, node)]
-
-
-def _means(charged: list[Floats]) -> list[Floats]:
-    """Return mean prices over some of the rounds: none is always the best."""
-    count = len(charged)
-    parts = (charged[count * low // 6 : count * (low + 2) // 6] for low in range(5))
-    return [np.mean(part, axis=0) for part in parts if part]
-
-
-def _cuts(new: Topology, old: Topology, node: Ints) -> list[Floats]:
-    """Return lengths of 1 on all links out of, or into, each node that has fewer than before."""
-    known = node != NOWHERE
-    cuts = []
+    known, cuts = node != NOWHERE, [lengths]
     for degree, before, ends in (
         (new.out_degree, old.out_degree, new.tail),
         (new.in_degree, old.in_degree, new.head),

@@ -6,14 +6,21 @@ B(D) on the time of any routes:
     minimise    the mean over D of  max over links l of  load[l] / (cap[l] B(D))
     where       load[l]  =  sum over p with l in p of  x[p] D(pair of p),   x >= 0, sum 1 per pair
 
-and for given demands, or for the hose model, the worst D in the place of the mean. Both are convex:
-nothing better is missed but for the paths, which are the shortest ones and those up to two hops
-longer.
+and for given demands, or for the hose model, the worst D in place of the mean. Both are convex, so
+the optimum over the candidate paths is found: shortest paths and those up to two hops longer.
 
 It is solved by mirror descent: shares are multiplied by exp(-step * gradient) and averaged over the
-second half of all steps. In every step the demands are drawn anew, so there are none that shares
-could fit by chance; of the hose model they are the permutations that are worst for the shares of
-that step. Where translations map the network to itself, they map the family too, and of convex
+second half of all steps. Every
+step draws new
+demands, which
+prevents
+overfitting;
+for the hose
+model they are
+the worst
+permutations
+for the current
+shares. Where translations map the network to itself, they map the family too, and of convex
 objectives the average over them is no worse: paths that are images of each other have one share.
 `benchmarks/templates.py` measures it.
 """
@@ -54,7 +61,7 @@ FIRST_STEP = 0.5
 """The first step, in multiples of the mean gradient; step k is shorter by the root of k."""
 
 LONGER = 2
-"""Hops by which a path may be longer than a shortest one, if there are few of them."""
+"""Extra hops of candidate paths, if these are few."""
 
 ENOUGH_PATHS = 60_000
 """Paths of all pairs beyond which longer ones are left out: a step takes time for each."""
@@ -68,16 +75,28 @@ MOST_PATHS = 400_000
 
 def route_robust(problem: Problem, settings: RouteSettings) -> Routes:
     """Return routes whose shares serve a family of demands; `skew` unless settings name others."""
-    settings = settings.begin()
+    topology, terminals = problem.topology, len(problem.topology.terminals)
     family = Family(problem, settings.robust or (SKEW,))
-    pool = _pool(problem, settings)
+    translations = find_translations(problem, settings.solve.symmetry)
+    one = _candidates(problem, translations, settings)
+    paths = images_of(one, translations)
+    pool = _Pool(
+        problem,
+        paths,
+        pair=paths.pair(terminals),
+        variable=np.tile(np.arange(one.count), translations.order),
+        first=one.pair(terminals),
+        crossing=csr_array(
+            (1 / topology.capacity[paths.link], (paths.link, paths.path_of_link)),
+            shape=(topology.links, paths.count),
+        ),
+    )
     share = _descend(pool, family, settings)
     kept = np.where(share >= LEAST_SHARE, share, 0.0)[pool.variable]
-    weight = kept * problem.demand.of(pool.paths.source, pool.paths.destination)
+    weight = kept * problem.demand.of(paths.source, paths.destination)
     order = np.argsort(pool.pair, kind="stable")
-    return routes_from_weights(
-        problem, pool.paths.select(order), weight[order], certify(problem, []), METHOD
-    )
+    proof = certify(problem, [])
+    return routes_from_weights(problem, paths.select(order), weight[order], proof, METHOD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,21 +123,6 @@ class _Pool:
         return np.asarray(share / np.bincount(self.first, share, cells)[self.first])
 
 
-def _pool(problem: Problem, settings: RouteSettings) -> _Pool:
-    """Return all candidate paths, found for one source of each orbit of translations."""
-    topology = problem.topology
-    translations = find_translations(problem, settings.solve.symmetry)
-    one = _candidates(problem, translations, settings)
-    paths = images_of(one, translations)
-    crossing = csr_array(
-        (1 / topology.capacity[paths.link], (paths.link, paths.path_of_link)),
-        shape=(topology.links, paths.count),
-    )
-    variable = np.tile(np.arange(one.count), translations.order)
-    size = len(topology.terminals)
-    return _Pool(problem, paths, paths.pair(size), variable, one.pair(size), crossing)
-
-
 def _candidates(problem: Problem, translations: Translations, settings: RouteSettings) -> Paths:
     """Return the paths of the first sources: the shortest, and longer ones while they are few."""
     part, order = representative_part(translations), translations.order
@@ -140,7 +144,7 @@ def _candidates(problem: Problem, translations: Translations, settings: RouteSet
 
 
 def _descend(pool: _Pool, family: Family, settings: RouteSettings) -> Floats:
-    """Return the share of each variable; if time runs out, those of the steps so far."""
+    """Return the share of each variable, after the steps possible in time."""
     random = np.random.default_rng(settings.seed)
     bounds, least = _quick_bounds(pool.problem), None
     logs = np.zeros(len(pool.first))
@@ -187,7 +191,7 @@ def _gradient(pool: _Pool, share: Floats, amounts: Floats, worst: bool) -> tuple
 def _quick_bounds(problem: Problem) -> Callable[[Floats], Floats]:
     """Return a function that bounds the time of any demands [demands, n, n] from below.
 
-    By distances, and by what passes the links of a node.
+    The bounds are by distances and by the links of a node.
     """
     topology, ends = problem.topology, problem.topology.terminals
     hops = shortest_distances(topology, np.ones(topology.links), ends)[:, ends]

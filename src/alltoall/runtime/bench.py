@@ -1,10 +1,10 @@
 """Check every byte of an all-to-all, and time it beside the runtime's own.
 
-The time of an iteration is that of its slowest rank, after a barrier. The two all-to-alls take
-turns, so that what else the machine does meets both alike. For N ranks, shards of m bytes and the
+An iteration takes as long as its slowest rank, after a barrier. The two all-to-alls take turns, so
+that other load on the machine affects both alike. For N ranks, shards of m bytes and the
 mean time T, the figures are those of nccl-tests: the size is that of a rank's buffer, N m; algbw is
-N m / T; busbw is algbw (N - 1) / N, the throughput (N - 1) m / T of the paper. Of an uneven demand
-the size is that of a rank's send buffer on average, and busbw what ranks send each other.
+N m / T; busbw is algbw (N - 1) / N, the throughput (N - 1) m / T of the paper. For an uneven demand
+the size is the mean send buffer of a rank, and busbw the bytes that ranks send each other.
 """
 
 import time
@@ -21,14 +21,14 @@ from alltoall.ir.demand import Demand
 
 Bytes = NDArray[np.uint8]
 Exchanging = Callable[[list[Bytes], list[Bytes], PerShard], None]
-"""A way to exchange: what is sent, where it is received, and the bytes of every pair."""
+"""An exchange: send buffer, receive buffer, and the bytes of every pair."""
 
 MAX_TOLD = 10
-"""How many wrong shards each rank tells of."""
+"""Most wrong shards that a rank reports."""
 
 
 class Endpoint(Protocol):
-    """What a process of a runtime can do; it plays the ranks `here`, with a buffer each."""
+    """A process of a runtime; it plays the ranks `here`, with a buffer each."""
 
     ranks: int
     demand: Demand
@@ -40,7 +40,7 @@ class Endpoint(Protocol):
         """All-to-all by the schedule."""
 
     def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """All-to-all by the runtime itself; never called if that has no name."""
+        """Run the runtime's own all-to-all; never called if it has no name."""
 
     def barrier(self) -> None:
         """Wait for all processes."""
@@ -49,7 +49,7 @@ class Endpoint(Protocol):
         """Return the value of every process."""
 
     def close(self) -> None:
-        """Take leave of the other processes; the last call, by all of them."""
+        """Disconnect from the other processes; the last call, collective."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class Times:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured for shards of `bytes`, buffers of `size`.
+    """Measurements for shards of `bytes`, buffers of `size`.
 
-    `ratio` is our throughput over the runtime's own, if it has an all-to-all of its own.
+    `ratio` is our throughput over that of the runtime's own all-to-all, if it has one.
     """
 
     bytes: int
@@ -80,9 +80,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """What one run found: rows by size, and every violation; valid if there is none.
+    """The result of a run: rows by size, and every violation; valid if there is none.
 
-    `links_emulated` is whether bytes took as long as they would on the links of the topology.
+    `links_emulated` says whether transfers took as long as on the links of the topology.
     """
 
     runtime: str
@@ -183,7 +183,7 @@ def check_exchange(
     recv: list[Bytes],
     size: int,
 ) -> list[str]:
-    """Exchange once into a buffer in which every byte is wrong; return what still is, anywhere."""
+    """Exchange once into a buffer of wrong bytes; return the shards that stay wrong on any rank."""
     shard = shards_of(endpoint.demand, size)
     for taken, rank in zip(recv, endpoint.here, strict=True):
         taken[:] = ~received_by(rank, shard)
@@ -212,13 +212,13 @@ def wrong_bytes(found: Bytes, rank: int, shard: PerShard, size: int) -> list[str
 
 
 def sent_by(rank: int, shard: PerShard) -> Bytes:
-    """Return what a rank sends: bytes that depend on source, destination and position."""
+    """Return the send buffer of a rank: bytes that depend on source, destination and position."""
     others = np.arange(shard.ranks)
     return _pattern(np.full(shard.ranks, rank), others, shard)
 
 
 def received_by(rank: int, shard: PerShard) -> Bytes:
-    """Return what a rank must receive."""
+    """Return the expected receive buffer of a rank."""
     others = np.arange(shard.ranks)
     return _pattern(others, np.full(shard.ranks, rank), shard)
 

@@ -1,11 +1,11 @@
-"""The one who starts processes, owns their scratch directory, and ends both: `python -I guard.py`.
+"""The guard starts processes, owns their scratch directory, and ends both: `python -I guard.py`.
 
 It makes the directory and prints its name; reads one line of JSON, a list of commands; starts them
-and prints `INDEX CODE` whenever one has ended. When its standard input closes, which it does
-however the asker ends (done, failed, or killed by any signal), it ends all that still runs,
-whatever launchers and daemons are in between, removes the directory, and ends too.
+and prints `INDEX CODE` whenever one ends. When its standard input closes, which happens however its
+parent ends (done, failed or killed), it kills all descendants, through launchers and daemons,
+removes the directory, and exits.
 
-Run by its path and on the standard library alone, so that it is there in milliseconds.
+It runs by its path on the standard library alone, so that it starts in milliseconds.
 """
 
 import ctypes
@@ -28,11 +28,11 @@ TERMINATE_SECONDS = 3.0
 """How long launchers get to end their ranks, and to tidy up, before all are killed."""
 
 NOT_STARTED = 127
-"""What is told of a command that cannot be started, as shells do; its log says why."""
+"""Exit code of a command that cannot be started, as in shells; its log says why."""
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-"""Of Linux's prctl: the signal at a parent's death; whose children orphans become."""
+"""Options of Linux's prctl: the signal at a parent's death, and the adoption of orphans."""
 
 _SEGMENT = re.compile(r"^\S+ rw-s .* (/dev/shm/[^/\s]+)$", re.MULTILINE)
 """Shared memory in a process's map that can be written and still has a name."""
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _prepare() -> int:
-    """Outlive signals meant for others, adopt orphans; return a file to read when one dies."""
+    """Ignore group signals, adopt orphans; return a file to poll for deaths."""
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_read, False)
     os.set_blocking(wake_write, False)
@@ -104,7 +104,7 @@ def _end_with_parent() -> None:
 
 
 def _tell(running: "dict[int, subprocess.Popen[bytes]]") -> None:
-    """Tell who has ended, and how: by an exit code, or a signal as a negative number."""
+    """Print the index of an ended process and its exit code; a signal is negative."""
     for index in [index for index, process in running.items() if process.poll() is not None]:
         print(index, running.pop(index).returncode, flush=True)
 
@@ -138,7 +138,7 @@ def _segments() -> set[str]:
 
 
 def _offspring() -> list[int]:
-    """Return all that descend from us; not by session or group, for launchers make their own."""
+    """Return all descendants; sessions and groups do not tell, since launchers make new ones."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

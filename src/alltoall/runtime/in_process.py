@@ -1,4 +1,4 @@
-"""The messages of all ranks in one process: what the runtimes must do, without any runtime."""
+"""The reference runtime: the messages of all ranks in one process."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,10 +31,10 @@ class Alltoall:
         recv: Sequence[Bytes] | Bytes,
         sizes: Sizes = None,
     ) -> None:
-        """Exchange shards: row r of `send` is rank r's send buffer, row r of `recv` the other.
+        """Exchange shards: row r of `send` and `recv` are the buffers of rank r.
 
-        `sizes` are the bytes of a shard of size 1, or of the shard of every pair: what an uneven
-        demand needs to be told.
+        `sizes` are the bytes of a shard of size 1, or of the shard of every pair; uneven demands
+        need them.
         """
         if len(send) != self.ranks or len(recv) != self.ranks:
             raise UsageError(
@@ -56,7 +56,7 @@ class Alltoall:
             self._step(step, layouts, memory)
 
     def _step(self, step: int, layouts: list[Spans], memory: list[dict[Buffer, Bytes]]) -> None:
-        """Read all that is sent in a step, then write it where it is received."""
+        """Read all messages of a step, then write them to their receivers."""
         wire: dict[tuple[int, int], list[Bytes]] = {}
         for plan, layout, buffers in zip(self._plans, layouts, memory, strict=True):
             for message in _messages(plan, step, sends=True):
@@ -90,17 +90,17 @@ class OneProcess:
         self.here = tuple(range(ranks))
 
     def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """Do nothing: there is no all-to-all of its own."""
+        """Do nothing: this runtime has no all-to-all."""
 
     def barrier(self) -> None:
-        """Wait for nobody."""
+        """Do nothing."""
 
     def gather(self, value: Any) -> list[Any]:
         """Return the only value that there is."""
         return [value]
 
     def close(self) -> None:
-        """Take leave of nobody."""
+        """Do nothing at the end."""
 
 
 class Endpoint(OneProcess):

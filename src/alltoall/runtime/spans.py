@@ -17,8 +17,8 @@ from alltoall.ir.messages import RankMessages
 from alltoall.ir.program import Buffer
 
 Sizes: TypeAlias = int | Ints | PerShard | None
-"""Of a call: the bytes of a shard of size 1, or of that of every pair, the same at all ranks; None
-if the buffers tell, which they do where all shards are alike."""
+"""Shard sizes of a call: the bytes of a shard of size 1, or of every pair, equal at all ranks; None
+if all shards are equal, so that the buffers tell."""
 
 Span = tuple[Buffer, int, int]
 """Buffer, byte offset and number of bytes of one contiguous run."""
@@ -26,9 +26,9 @@ Span = tuple[Buffer, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """The runs of bytes of each message, those of message i being `first[i]:first[i + 1]`.
+    """The runs of bytes of each message: `first[i]:first[i + 1]` for message i.
 
-    A run is contiguous at both ranks, so that either side may send or receive it on its own.
+    A run is contiguous at both ranks, so that it can be sent and received by itself.
     """
 
     first: Ints
@@ -98,7 +98,7 @@ class _Pieces:
 
 
 def slot_bytes(chunks: Chunks, shard: PerShard) -> int:
-    """Return the size of a scratch slot: that of the largest chunk of any pair."""
+    """Return the size of a scratch slot: the largest chunk of any pair."""
     if chunks.counts is None and shard.counts is None:
         return -(-shard.most // chunks.most)
     pairs = np.indices((chunks.ranks, chunks.ranks))

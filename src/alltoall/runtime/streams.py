@@ -1,10 +1,9 @@
 """The instructions of programs and plans, executed by ranks that exchange real bytes.
 
-A rank is played by coroutines, one for every thread of its file, which give way where they have to
-wait. What goes from rank to rank is a packet: three numbers that say what it is for, and chunks.
-Packets between two ranks keep their order, which is all that a FIFO, or a put before a signal,
-asks of a network. FIFOs hold as much as memory does here: whether those of a GPU suffice is what
-`verify` finds out.
+A rank is a set of coroutines, one per thread of its file, which yield while they wait. Ranks
+exchange packets: three numbers with the purpose, and chunks. Packets between two ranks keep their
+order, which FIFOs and signals after puts require. FIFOs are unlimited here; `verify` checks that
+those of a GPU suffice.
 """
 
 from collections import Counter, deque
@@ -23,14 +22,14 @@ from alltoall.runtime.spans import slot_bytes
 
 Bytes = NDArray[np.uint8]
 Streams = Program | ExecutionPlan
-"""What is executed: both have ranks, and chunks of pairs."""
+"""Executable inputs: both have ranks, and chunks of pairs."""
 
 Memory = list[Bytes]
 """Input, output and scratch of a rank, a row for every chunk."""
 
 
 class Packet(NamedTuple):
-    """What a rank gets from another: what it is for, in three numbers, and chunks."""
+    """A packet between ranks: three numbers with its purpose, and chunks."""
 
     source: int
     head: tuple[int, int, int]
@@ -38,7 +37,7 @@ class Packet(NamedTuple):
 
 
 class Post(Protocol):
-    """How a rank reaches others; nothing overtakes between two ranks."""
+    """Transport between ranks; packets between two ranks keep their order."""
 
     def send(self, peer: int, head: tuple[int, int, int], rows: Bytes) -> None:
         """Send a packet; the rows may be overwritten once this returns."""
@@ -54,7 +53,7 @@ class Player(Protocol):
         """Take a packet in."""
 
     def threads(self) -> list[Iterator[None]]:
-        """Return its threads, each of which yields while it has to wait."""
+        """Return the threads, which yield while they wait."""
 
 
 class ProgramRank:
@@ -67,7 +66,7 @@ class ProgramRank:
         self._inbox: dict[tuple[int | None, int], deque[Bytes]] = {}
 
     def take(self, packet: Packet) -> None:
-        """Put chunks behind those of the same FIFO."""
+        """Append chunks to their FIFO."""
         self._fifo(packet.source, packet.head[0]).append(packet.rows)
 
     def threads(self) -> list[Iterator[None]]:
@@ -85,7 +84,7 @@ class ProgramRank:
             self._done[index] += 1
 
     def _move(self, thread: Thread, instruction: Instruction) -> Iterator[None]:
-        """Move the chunks of an instruction, as many at a time as there are."""
+        """Move the chunks of an instruction as they become available."""
         effects, moved = EFFECTS[instruction.op], 0
         while moved < instruction.count and (effects.reads or effects.writes):
             left = instruction.count - moved
@@ -105,7 +104,7 @@ class ProgramRank:
             moved += len(rows)
 
     def _pop(self, fifo: deque[Bytes], most: int) -> Bytes:
-        """Take up to so many chunks out of a FIFO."""
+        """Pop at most `count` chunks from a FIFO."""
         if not fifo:
             return self._memory[Buffer.INPUT][:0]
         rows = fifo.popleft()
@@ -134,7 +133,7 @@ class PlanRank:
         }
 
     def take(self, packet: Packet) -> None:
-        """Write what was put here, or count a signal."""
+        """Write the chunks of a put, or count a signal."""
         is_put, place, offset = packet.head
         if is_put:
             self._memory[place][offset : offset + len(packet.rows)] = packet.rows
@@ -187,14 +186,14 @@ class PlanRank:
 
 
 def player(work: Streams, rank: int, memory: Memory, post: Post) -> Player:
-    """Return what plays a rank."""
+    """Return the player of a rank."""
     if isinstance(work, Program):
         return ProgramRank(work, rank, memory, post)
     return PlanRank(work, rank, memory, post)
 
 
 def advance(threads: list[Iterator[None]]) -> list[Iterator[None]]:
-    """Give every thread its turn; return those that have not ended."""
+    """Advance every thread; return the unfinished ones."""
     ended = object()
     return [each for each in threads if next(each, ended) is not ended]
 
@@ -217,7 +216,7 @@ class ChunkLayout:
         ]
 
     def memory(self, send: Bytes, recv: Bytes) -> Memory:
-        """Return the buffers of a rank: the input filled, the others not."""
+        """Return the buffers of a rank, only the input filled."""
         held: Memory = []
         for cells, data in zip(self._cells, (send, recv), strict=True):
             if cells is None:
@@ -237,7 +236,7 @@ class ChunkLayout:
 def _cells(
     chunks: Chunks, shard: PerShard, ends: tuple[Any, Any], begins: Callable[..., Any], width: int
 ) -> list[tuple[int, int]] | None:
-    """Return where each chunk begins and how many bytes it has; None if they are rows as it is."""
+    """Return the offset and bytes of each chunk, None if chunks are equal rows."""
     found: list[tuple[int, int]] = []
     rows = (begins(*ends), shard.of(*ends), chunks.of(*ends))
     for begin, size, count in zip(*(row.tolist() for row in rows), strict=True):
@@ -272,7 +271,7 @@ class StreamsEndpoint(OneProcess):
         self._work = work
 
     def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """All-to-all by the instructions; that they come to an end is what `verify` has found."""
+        """Exchange by the instructions; `verify` has proven that they end."""
         boxes: list[list[Packet]] = [[] for _ in self.here]
         desks = [_Desk(boxes, rank) for rank in self.here]
         layouts = [ChunkLayout(self._work, rank, shard) for rank in self.here]

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
-"""Where Open MPI, and MPICH and its kin, tell a rank how many there are."""
+"""Environment variables with the number of ranks: Open MPI, and MPICH and relatives."""
 
 
 class Ranks:
-    """All ranks of the job; every method is called by all of them, in the same order."""
+    """All ranks of the job; every method is collective."""
 
     def __init__(self) -> None:
         from alltoall.runtime.mpi.library import MPI  # noqa: PLC0415 (only ranks need an MPI)
@@ -34,11 +34,11 @@ class Ranks:
         return self._comm.gather(part, root=0)
 
     def leave(self) -> None:
-        """Part from the other ranks, once there is nothing more to say to them."""
+        """Disconnect from the other ranks."""
         self._mpi.Finalize()
 
     def give_up(self, code: int) -> None:
-        """End all ranks: one that fails alone would leave the others waiting for it."""
+        """Abort all ranks, which would otherwise wait for this one."""
         sys.stdout.flush()
         sys.stderr.flush()
         self._comm.Abort(code)

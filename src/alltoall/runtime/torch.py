@@ -3,9 +3,9 @@
     alltoall = Alltoall(schedule)          # or Alltoall(schedule, group)
     alltoall(output, input)                # as dist.all_to_all_single(output, input)
 
-Every step is one batch of point-to-point operations, which all backends have: gloo, NCCL, MPI.
-A rank goes on to its next step when its own messages of this one are done.
-`runtime.torch_backend` puts the same under programs that call torch.distributed themselves.
+Every step is one batch of point-to-point operations, which all backends have: gloo, NCCL, MPI. A
+rank starts its next step when its messages of this one are done. `runtime.torch_backend` does the
+same for programs that call torch.distributed themselves.
 """
 
 from collections.abc import Sequence
@@ -45,9 +45,9 @@ MAX_LAYOUTS = 4
 
 
 class Mover:
-    """The steps of one rank in a process group, carried out on any two buffers of bytes.
+    """The steps of one rank in a process group, on any two byte buffers.
 
-    `group` may be one that torch.distributed knows, or any other: only its own methods are used.
+    `group` need not be known to torch.distributed: only its own methods are used.
     """
 
     def __init__(self, plan: RankMessages, group: Group) -> None:
@@ -115,8 +115,8 @@ class _Layout:
 class Alltoall:
     """An all-to-all by one schedule among the ranks of one process group.
 
-    Rank r of the group plays `topology.terminals[r]`, and ranks talk along the links of the
-    topology only. Every call is collective; so is making one of a SPEC, which rank 0 solves.
+    Rank r of the group is `topology.terminals[r]`, and ranks communicate along links of the
+    topology only. Calls are collective; so is the construction from a SPEC, which rank 0 solves.
 
     Args:
         work: a schedule, its messages, the path of either, or the SPEC of a topology.

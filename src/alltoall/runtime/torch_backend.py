@@ -1,16 +1,15 @@
-"""A backend of torch.distributed whose all-to-alls go by a schedule, for programs as they are.
+"""A backend of torch.distributed whose all-to-alls use a schedule, for unmodified programs.
 
     import alltoall.runtime.torch_backend
     dist.init_process_group("alltoall")     # ALLTOALL_SCHEDULES=file[:file]
-    group = wrap(group, schedules)         # or around a group that there is
+    group = wrap(group, schedules)         # or around an existing group
 
-A group has the inner backends (gloo for CPU tensors, NCCL for CUDA ones), and torch carries out on
-them what the group does not define itself. That is `all_to_all_single` and `all_to_all`, which go
-by the group's schedule if there is one for so many ranks, over a second set of the same backends:
-so no message of ours meets one of the program.
+A group has inner backends (gloo for CPU tensors, NCCL for CUDA ones) for everything but
+`all_to_all_single` and `all_to_all`. These use the group's schedule if one has its number of ranks,
+over a second set of the same backends, so that messages do not mix with the program's.
 
-Rank 0 of a group reads the schedules, checks them, and hands the one that fits to the others: all
-ranks have the same one, or none.
+Rank 0 of a group reads and checks the schedules, and sends the fitting one to the others: all ranks
+have the same one, or none.
 """
 
 import os
@@ -59,7 +58,7 @@ UNFIT = "tensors do not fit together"
 SMALL = "shards are smaller than the least size given, or between pairs without chunks"
 
 AGREED = "schedule"
-"""Where rank 0 leaves in the store of a group what goes for all of its ranks."""
+"""Key in a group's store under which rank 0 shares the schedule."""
 
 PASSED_ON = (
     *("abort", "allgather", "allgather_coalesced", "allreduce", "allreduce_coalesced", "barrier"),
@@ -69,18 +68,17 @@ PASSED_ON = (
     *("all_gather_single", "all_gather_single_coalesced"),
     *("reduce_scatter_single", "reduce_scatter_single_coalesced"),
 )
-"""What a group hands to its inner group, in the names of all versions of torch.
+"""Methods forwarded to the inner group, in all versions of torch.
 
-It could inherit them. But then torch runs them with Python's lock held, and waits for a lock of
-gloo's, whose holder may wait for Python's to free a tensor: a deadlock, and not a rare one.
+Inherited methods would run with Python's lock held and wait for a lock of gloo's, whose holder may
+wait for Python's lock to free a tensor: a frequent deadlock.
 """
 
 
 class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
-    """A process group whose all-to-alls go by a schedule; all else is done as by its inner group.
+    """A process group whose all-to-alls use a schedule; its inner group does the rest.
 
-    `schedule` names it, and is empty if there is none. `taken` counts the all-to-alls that went by
-    it.
+    `schedule` is its name, empty if there is none. `taken` counts the all-to-alls that used it.
     """
 
     def __init__(self, inner: Group, store: Store, offered: ScheduleSet, name: str = "") -> None:
@@ -104,9 +102,9 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     @property
     def group_name(self) -> str:
-        """Under which torch knows the group; the name of one that wraps another is not shared.
+        """The group's name in torch; a wrapping group has its own.
 
-        What torch itself keeps is the name of the backends, which are those of the inner group.
+        Torch stores the names of the backends, which are those of the inner group.
         """
         return self._name or str(super().group_name)
 
@@ -118,7 +116,7 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
         input_split_sizes: Splits,
         opts: Any = None,
     ) -> Any:
-        """Send the rows of `input` to the ranks that its splits say; fill `output` likewise."""
+        """Send the rows of `input` to the ranks by its splits; fill `output` likewise."""
         splits, opts = (output_split_sizes, input_split_sizes), opts or dist.AllToAllOptions()
         mover, why = None, UNFIT
         # What is wrong with a call is for PyTorch to say, in its own words.
@@ -147,7 +145,7 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
         return self._submit(call, mover, opts)
 
     def shutdown(self) -> None:
-        """Finish what is under way, and end what is the group's own."""
+        """Finish pending calls, and shut down the group's own backends."""
         self._queue.close()
         if self._mover is not None:
             self._mover.group.shutdown()
@@ -167,7 +165,7 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
         return f"{begin}: {'; '.join(reasons)}" if reasons else begin
 
     def _serving(self, call: Call) -> tuple[Mover | None, str]:
-        """Return what carries out a call by the schedule, or why nothing: alike at all ranks."""
+        """Return the mover for a call, or the reason for none; equal at all ranks."""
         mover, told = self._mover, call.told
         if mover is None:
             return None, f"group has {counted(self.size(), 'rank')}, {_sizes(self.offered)}"
@@ -179,7 +177,7 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
         return mover, ""
 
     def _submit(self, call: Call, mover: Mover, opts: Any) -> Any:
-        """Carry out a call; only on a CPU it needs a thread to go on while the program does."""
+        """Carry out a call; an asynchronous one on a CPU needs a thread."""
 
         def job() -> None:
             if call.carry_out(mover, self.offered.min_bytes):
@@ -192,7 +190,7 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
 
 
 def _sizes(offered: ScheduleSet) -> str:
-    """Name the sizes of groups that schedules are for; rank 0 of a group has read them."""
+    """Return the group sizes of the schedules, as rank 0 has read them."""
     sizes = offered.sizes()
     if not sizes:
         return "no schedule could be read"
@@ -215,17 +213,16 @@ for _name in PASSED_ON:
 def wrap(
     group: Group = None, schedules: Given | Sequence[Given] | None = None, *, min_bytes: int = 0
 ) -> ScheduledGroup:
-    """Return a group of the same ranks as an existing one, whose all-to-alls go by a schedule.
+    """Return a group with the ranks of an existing one, whose all-to-alls use a schedule.
 
-    Collective among the ranks of the group; what rank 0 of it gives counts. The group stays as it
-    is and must outlive the one that is returned, which any function of torch.distributed takes.
+    The call is collective; rank 0's arguments count. The given group is unchanged and must outlive
+    the new one, which any function of torch.distributed accepts.
 
     Args:
         group: a process group; the default one if left out.
-        schedules: a schedule, its messages, the path of either, a SPEC, or several of these, of
-            which the first for so many ranks is used; those of the environment if left out.
-        min_bytes: all-to-alls with fewer bytes from one rank to another, on average, are left to
-            the inner backend.
+        schedules: a schedule, its messages, the path of either, a SPEC, or several of these; the
+        first with the group's number of ranks is used (default: those in the environment).
+        min_bytes: leave all-to-alls with fewer bytes per pair, on average, to the inner backend.
 
     """
     inner = group or dist.group.WORLD
@@ -299,7 +296,7 @@ AVAILABLE: dict[str, Callable[[], bool]] = {
 
 
 def _register(group: Group, device: Any, backend: Any) -> None:
-    """Let a backend serve a kind of device; the last one also what has no device."""
+    """Register a backend for a kind of device; the last one also serves calls without a device."""
     kind = dist.Backend.backend_type_map[backend.name()]
     group._register_backend(device, kind, backend)
     group._set_default_backend(kind)
@@ -314,7 +311,7 @@ def _names(group: Group) -> str:
 
 
 def _channel(inner: Group, store: Store) -> Group:
-    """Return a group of new backends like those of another one, as far as they are known."""
+    """Return a group of new backends like the known ones of another group."""
     channel = dist.ProcessGroup(store, inner.rank(), inner.size())
     for device in inner._device_types:
         backend = inner._get_backend(device)
@@ -327,9 +324,9 @@ def _channel(inner: Group, store: Store) -> Group:
 
 
 def _meet(store: Store, ranks: int) -> None:
-    """Wait for all ranks, so that none sends while others are still connecting.
+    """Wait for all ranks, so that none sends while others are connecting.
 
-    Without it, 8 ranks on a busy machine were seen to hang there now and then.
+    Without it, 8 ranks on a busy machine sometimes hung.
     """
     if store.add("connected", 1) == ranks:
         store.set("ready", b":")
@@ -337,7 +334,7 @@ def _meet(store: Store, ranks: int) -> None:
 
 
 def _agreed(store: Store, group: Group, offered: ScheduleSet, expected: bool) -> Messages | None:
-    """Return the messages that rank 0 has for a group; it tells once what is wrong with them."""
+    """Return the messages that rank 0 has for a group; it warns once about bad files."""
     if group.rank() != 0:
         said = store.get(AGREED)
         text = zlib.decompressobj().decompress(said[1:], MAX_FILE_BYTES)

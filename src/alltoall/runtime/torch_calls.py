@@ -1,4 +1,4 @@
-"""All-to-alls as a program calls them: what it gives, when it is carried out, how it ends."""
+"""All-to-alls as programs call them: arguments, execution and completion."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ Splits: TypeAlias = Sequence[int]
 Job: TypeAlias = Callable[[], None]
 
 Told: TypeAlias = PerShard | tuple[list[int], list[int]]
-"""What a rank knows of the sizes: those of all pairs, or what it sends each and has room for."""
+"""Sizes known to a rank: those of all pairs, or of what it sends to and receives from each."""
 
 
 def told_sizes(output: Tensor, input: Tensor, splits: tuple[Splits, Splits], ranks: int) -> Told:
     """Return the bytes of a call of `all_to_all_single`, with the splits of its output and input.
 
-    Without any split, all pairs have as many, and nobody needs to ask. What PyTorch would not take
-    is a ValueError.
+    Without splits all pairs are equal, and ranks need not exchange sizes. Arguments that PyTorch
+    refuses raise a ValueError.
     """
     if {output.layout, input.layout} != {torch.strided} or _kind(output) != _kind(input):
         raise ValueError("tensors that are not alike")
@@ -41,7 +41,7 @@ def _kind(tensor: Tensor) -> tuple[Any, Any]:
 
 
 def _row_bytes(tensor: Tensor, splits: Splits, ranks: int) -> list[int]:
-    """Return the bytes of each part of a tensor; parts are alike where there are no splits."""
+    """Return the bytes of each part of a tensor; without splits parts are equal."""
     rows = tensor.shape[0] if tensor.ndim else -1
     parts = list(splits) or [rows // ranks] * ranks
     if len(parts) != ranks or sum(parts) != rows or min(parts) < 0:
@@ -82,7 +82,7 @@ class Call:
         return self.outputs[0].device
 
     def carry_out(self, mover: Mover, min_bytes: int) -> bool:
-        """Do it, by the schedule if that serves it; return whether it does."""
+        """Carry out the call; return whether the schedule served it."""
         # Also for tensors of inference mode, which a thread outside of it may not write to.
         with torch.inference_mode():
             given, taken = self._given(), self._taken()
@@ -115,7 +115,7 @@ class Call:
         return torch.empty(total, dtype=torch.uint8, device=self.device)
 
     def _give_back(self, taken: Tensor) -> None:
-        """Fill the outputs, unless they are what was filled."""
+        """Copy results to the outputs, unless they were written in place."""
         if self._in_place():
             return
         parts = taken.split([size_of(each) for each in self.outputs])
@@ -124,7 +124,7 @@ class Call:
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """Return a tensor whose memory holds its values in order: itself, if it is one."""
+    """Return a contiguous tensor: itself, if it is one."""
     return tensor.contiguous().resolve_conj().resolve_neg()
 
 
@@ -143,7 +143,7 @@ def own_alltoall(group: Any) -> Callable[..., Any]:
 
 
 class TorchWork(dist.Work):  # type: ignore[misc]
-    """What `async_op=True` returns: it ends when its all-to-all has."""
+    """The handle that `async_op=True` returns."""
 
     def __init__(self, result: list[Tensor]) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ class TorchWork(dist.Work):  # type: ignore[misc]
             self.ended.set()
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Wait for the end, and raise what went wrong."""
+        """Wait for the end, and raise the error, if any."""
         seconds = timeout.total_seconds()
         if not self.ended.wait(seconds if seconds > 0 else None):
             raise RuntimeError(f"the all-to-all has not ended after {seconds:g} seconds")
@@ -182,7 +182,7 @@ class TorchWork(dist.Work):  # type: ignore[misc]
         return self.ended.is_set() and self._error is None
 
     def exception(self) -> Exception | None:
-        """Return what went wrong."""
+        """Return the error, if any."""
         return self._error
 
     def result(self) -> list[Tensor]:
@@ -195,9 +195,9 @@ class TorchWork(dist.Work):  # type: ignore[misc]
 
 
 class Queue:
-    """All-to-alls in the order in which they are called, which is the same at all ranks.
+    """All-to-alls in call order, which is equal at all ranks.
 
-    Those that are to go on while the program does something else have a thread of their own.
+    Asynchronous ones run on a separate thread.
     """
 
     def __init__(self) -> None:
@@ -207,7 +207,7 @@ class Queue:
         self._lock = threading.Lock()
 
     def submit(self, job: Job, result: list[Tensor], later: bool) -> TorchWork:
-        """Do a job, now or later, but after those before it."""
+        """Run a job, now or later, after all earlier ones."""
         pending = TorchWork(result)
         with self._lock:
             if not later:
@@ -223,7 +223,7 @@ class Queue:
         return pending
 
     def close(self) -> None:
-        """Finish what there is, and end the thread."""
+        """Finish all jobs, and end the thread."""
         if self._thread is not None:
             self._jobs.put(None)
             self._thread.join()

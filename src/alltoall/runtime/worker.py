@@ -1,7 +1,7 @@
 """One process of a run or a workload: `python -m alltoall.runtime.worker JOB.json [RANK]`.
 
-Ends with the exit code of what went wrong, at once and without the runtime's own goodbye, which
-would wait for ranks that wait for this one; the launcher then ends the others.
+On an error it exits at once with its code, without the runtime's shutdown, which would wait for
+other ranks; the launcher then ends them.
 """
 
 import faulthandler
@@ -27,7 +27,8 @@ GRACE_SECONDS = 10.0
 """How much longer than the launcher a rank waits before it ends itself, should it be orphaned."""
 
 GATE_SECONDS = 0.01
-"""How often to look whether other runs are ready: short beside an all-to-all over slow links."""
+"""Polling interval for other runs to be ready, short compared with an all-to-all over slow
+links."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def run_rank(told: dict[str, Any], rank: int | None) -> None:
 
 
 def pass_gates(gates: Sequence[str], seconds: float) -> None:
-    """Create the first of these files, and return when all exist; raise after so many seconds."""
+    """Create the first of the files and return when all exist; raise at the timeout."""
     if not gates:
         return
     Path(gates[0]).touch()

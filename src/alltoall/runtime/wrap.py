@@ -1,7 +1,7 @@
-"""Put schedules under a program that nobody changes: what its environment has to say.
+"""Environment variables that run an unmodified program with schedules.
 
-The engine's preloaded library stands in front of MPI_Alltoall and its kin (`runtime.engine`); it is
-told by a small file which messages there are, for which ranks, and from which size on.
+The engine's preloaded library intercepts MPI_Alltoall and its variants (`runtime.engine`); a small
+file lists the messages, their ranks and the least size.
 """
 
 import hashlib
@@ -82,7 +82,7 @@ def environment_for(
     quiet: bool = False,
     say: Callable[[str], None],
 ) -> dict[str, str]:
-    """Return the variables that put schedules under an MPI program; see `alltoall.wrap`."""
+    """Return the variables that run an MPI program with schedules; see `alltoall.wrap`."""
     if not files:
         raise UsageError("no schedule; expected the file of at least one")
     if report and quiet:

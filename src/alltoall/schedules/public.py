@@ -15,7 +15,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.summaries import shard_size
 from alltoall.lp.settings import never, silent
-from alltoall.routes.baselines.reach import shortest_path_reach
+from alltoall.routes.baselines.tables import shortest_path_reach
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.resolve import resolved_routes, resolved_schedule
@@ -48,7 +48,7 @@ def schedule(
 
     The `time` is the sum over the steps of the largest link load, in shards; `fractional_time` is
     that of the linear program with as many steps, and `loss` the cost of whole chunks over it.
-    After a failure, few chunks move if the last schedule is given.
+    After a failure, start from the last schedule to move few chunks.
 
     >>> import alltoall
     >>> found = alltoall.schedule("bipartite:4x4")
@@ -77,7 +77,7 @@ def schedule(
 
 
 def _step_cost(found: FoundSchedule, settings: ScheduleSettings) -> dict[str, float]:
-    """Return what a step costs besides its time, with a share of what all messages cost."""
+    """Return the cost of a step besides its time, including message costs."""
     chosen = next((each for each in found.learnt().get("tradeoff", ()) if each["chosen"]), None)
     if chosen is None:
         return {"step_latency": settings.latency}

@@ -174,7 +174,10 @@ def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> tuple[
     message, resource, shards = messages.message, messages.link, messages.shards
     rate, resources = fabric.link_rates, links + 2 * terminals
     if fabric.injection is not None:
-        total = _total_shards(messages)
+        # The size of each message: the sum over its parallel parts.
+        first = np.unique(messages.trail, return_index=True)[1]
+        parts = messages.message[first], messages.shards[first]
+        total = np.bincount(*parts, len(messages.step)).astype(np.float64)
         every = np.arange(len(messages.step))
         message = np.concatenate([message, every, every])
         ends = (links + messages.sender, links + terminals + messages.receiver)
@@ -185,13 +188,6 @@ def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> tuple[
     amount = np.bincount(place, shards, len(used)) * shard_bytes
     resource = used % resources
     return used // resources, resource, amount / rate[resource]
-
-
-def _total_shards(messages: StepMessages) -> Floats:
-    """Return the size of each message: the sum over its parallel parts."""
-    first = np.unique(messages.trail, return_index=True)[1]
-    size = np.bincount(messages.message[first], messages.shards[first], len(messages.step))
-    return size.astype(np.float64)
 
 
 def latencies(messages: StepMessages, fabric: Fabric) -> Floats:

@@ -197,7 +197,7 @@ def _run_routes(
     bed: Bed, routes: Routes, run: RunSettings, asked: BedSettings, subject: str
 ) -> BedReport:
     """Run routes: each is a flow that the fabric keeps on its path."""
-    phase = split_phases(routes, None, PHASE_LOSS).phase if asked.weights == "phases" else None
+    phase = split_phases(routes, None, PHASE_LOSS) if asked.weights == "phases" else None
     measured = run_routes(
         bed,
         routes,

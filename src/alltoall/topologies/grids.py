@@ -4,34 +4,23 @@ Nodes are numbered row-major: the last coordinate varies fastest. All links go b
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from alltoall.ir.arrays import Ints
+from alltoall.ir.grid import Line
 from alltoall.ir.topology import Topology
 from alltoall.topologies.hierarchical import palm_tree
 from alltoall.topologies.parts import check_size, from_pairs, power, require, shape_name
 
-
-class _Line(NamedTuple):
-    """The edges of one grid line: their number, and the positions of their ends."""
-
-    edges: Callable[[int], int]
-    pairs: Callable[[int], Iterable[Ints]]
-
-
-def _steps(size: int, edges: int) -> tuple[Ints, Ints]:
-    low = np.arange(edges)
-    return low, (low + 1) % size
-
-
-_PATH = _Line(lambda size: size - 1, lambda size: _steps(size, size - 1))
-# Two nodes have one edge between them: the wrap-around would only double it.
-_CYCLE = _Line(lambda size: size - (size <= 2), lambda size: _steps(size, size - (size <= 2)))
-_CLIQUE = _Line(lambda size: size * (size - 1) // 2, lambda size: np.triu_indices(size, 1))
+_EDGES: dict[Line, Callable[[int], int]] = {
+    Line.PATH: lambda size: size - 1,
+    Line.CYCLE: lambda size: size - (size <= 2),
+    Line.CLIQUE: lambda size: size * (size - 1) // 2,
+}
+"""The number of edges of a grid line of so many nodes."""
 
 
 def ring(n: int) -> Topology:
@@ -40,7 +29,7 @@ def ring(n: int) -> Topology:
     A ring of two nodes is one link each way. The one-dimensional torus (k-ary 1-cube) of Dally,
     "Performance analysis of k-ary n-cube interconnection networks", IEEE Trans. Comput. 1990.
     """
-    return _product(f"ring:{n}", (n,), _CYCLE)
+    return _product(f"ring:{n}", (n,), Line.CYCLE)
 
 
 def mesh(dims: tuple[int, ...]) -> Topology:
@@ -49,7 +38,7 @@ def mesh(dims: tuple[int, ...]) -> Topology:
     There is no wrap-around. Cartesian product of paths; see Dally and Towles, "Principles and
     Practices of Interconnection Networks", 2004, chapter 5.
     """
-    return _product(f"mesh:{shape_name(dims)}", dims, _PATH)
+    return _product(f"mesh:{shape_name(dims)}", dims, Line.PATH)
 
 
 def torus(dims: tuple[int, ...]) -> Topology:
@@ -58,7 +47,7 @@ def torus(dims: tuple[int, ...]) -> Topology:
     A dimension of 2 gives one link each way, not two, and a dimension of 1 adds none. See Dally
     and Towles, "Principles and Practices of Interconnection Networks", 2004, chapter 5.
     """
-    return _product(f"torus:{shape_name(dims)}", dims, _CYCLE)
+    return _product(f"torus:{shape_name(dims)}", dims, Line.CYCLE)
 
 
 def hypercube(dim: int) -> Topology:
@@ -69,7 +58,7 @@ def hypercube(dim: int) -> Topology:
     name = f"hypercube:{dim}"
     require(dim >= 1, name, f"the dimension is {dim}; expected 1 or more")
     check_size(name, power(2, dim), dim * power(2, dim))
-    return _product(name, (2,) * dim, _PATH)
+    return _product(name, (2,) * dim, Line.PATH)
 
 
 def twisted_hypercube(dim: int) -> Topology:
@@ -97,20 +86,22 @@ def hyperx(dims: tuple[int, ...]) -> Topology:
     terminals. Ahn, Binkert, Davis, McLaren and Schreiber, "HyperX: topology, routing, and
     packaging of efficient large-scale networks", SC 2009.
     """
-    return _product(f"hyperx:{shape_name(dims)}", dims, _CLIQUE)
+    return _product(f"hyperx:{shape_name(dims)}", dims, Line.CLIQUE)
 
 
-def _product(name: str, dims: tuple[int, ...], line: _Line) -> Topology:
+def _product(name: str, dims: tuple[int, ...], line: Line) -> Topology:
     shown = shape_name(dims) or "none"
     sound = len(dims) > 0 and min(dims) >= 1
     require(sound, name, f"the dimensions are {shown}; expected 1 or more in each")
     nodes = math.prod(dims)
-    check_size(name, nodes, 2 * sum(nodes // size * line.edges(size) for size in dims))
+    check_size(name, nodes, 2 * sum(nodes // size * _EDGES[line](size) for size in dims))
     # Dimensions of 1 change nothing but could exceed the number of axes that numpy allows.
     grid = np.arange(nodes, dtype=np.int64).reshape([size for size in dims if size > 1])
     sides: tuple[list[Ints], list[Ints]] = ([grid.ravel()[:0]], [grid.ravel()[:0]])
     for axis, size in enumerate(grid.shape):
-        for side, ends in zip(sides, line.pairs(size), strict=True):
+        # Two nodes have one edge between them: the wrap-around would only double it.
+        pairs = (line if size > 2 else Line.PATH).pairs(size)
+        for side, ends in zip(sides, pairs, strict=True):
             side.append(np.moveaxis(grid, axis, 0)[ends].ravel())
     return from_pairs(name, nodes, *map(np.concatenate, sides))
 

@@ -1,6 +1,6 @@
-"""Programs whose time an all-to-all decides, and that check their own answer.
+"""Workloads: programs dominated by an all-to-all, which check their own answers.
 
-`fft3d` and `moe` are what every rank does; they know ranks and exchanges by the two protocols of
-`ranks`, so that the same program goes over MPI, torch, or what else moves shards. `launch` starts
-the ranks, and `public` is what the package exports.
+`fft3d` and `moe` are the programs of a rank; they use the two protocols of `ranks`, so that they
+run over MPI, torch, or any other transport. `launch` starts the ranks, and `public` has the
+exported functions.
 """

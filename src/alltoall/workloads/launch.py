@@ -1,7 +1,7 @@
-"""Start the ranks of a workload on this machine, and return what the first of them wrote.
+"""Start the ranks of a workload on this machine, and return the first rank's result.
 
-Who hands in an `Mpi` of its own decides where the ranks run: its `command` may enter network
-namespaces before every rank, and its `variables` are theirs.
+A custom `Mpi` decides where ranks run: its `command` may enter a network namespace for every rank,
+and its `variables` are theirs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from alltoall.runtime.processes import grouped
 from alltoall.workloads.ranks import Turns
 
 RUNTIMES = ("mpi", "torch")
-"""What workloads go over, each by `over_NAME.py`."""
+"""Runtimes of workloads, each in `over_NAME.py`."""
 
 
 LIBRARY = "library"
@@ -35,9 +35,9 @@ LIBRARY = "library"
 
 @dataclass(frozen=True)
 class ExchangeSpec:
-    """What makes an exchange in a rank: a `module:function` of the ranks and these options.
+    """The factory of an exchange in a rank: a `module:function` of the ranks and these options.
 
-    Messages, if there are any, are saved, and the function gets their path as `messages`.
+    Messages, if any, are saved, and the function gets their path as `messages`.
     """
 
     make: str
@@ -55,7 +55,7 @@ class WaySpec:
 
 @dataclass(frozen=True)
 class Launch:
-    """What to start: a workload with its parameters, on so many ranks, each of the ways in turn."""
+    """A workload with its parameters, ranks and exchanges, which take turns."""
 
     workload: str
     parameters: Mapping[str, Any]
@@ -86,7 +86,7 @@ def schedule_way(on: str, name: str, messages: Sequence[Messages]) -> WaySpec:
 
 
 def run_ranks(launch: Launch, mpi: Mpi | str | None = None) -> dict[str, Any]:
-    """Start the ranks, wait for them, and return what they found; raise what is wrong with it.
+    """Start the ranks, wait for them, and return their result; raise its violations.
 
     `mpi` is for ranks of MPI: its kind, the path of its mpiexec, or an `Mpi` that starts them.
     """
@@ -117,7 +117,7 @@ def run_ranks(launch: Launch, mpi: Mpi | str | None = None) -> dict[str, Any]:
 
 
 def require_memory(needed: int, ranks: int, remedy: str) -> None:
-    """Refuse what does not fit into memory with all ranks on this machine."""
+    """Refuse a workload that exceeds the memory of this machine."""
     total, available = needed + ranks * RANK_BYTES, available_bytes()
     if available is not None and total > available:
         raise LimitError(

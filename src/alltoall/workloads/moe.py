@@ -1,12 +1,12 @@
-"""A layer of a mixture of experts: tokens to their experts, and what these make of them back.
+"""A mixture-of-experts layer: tokens to their experts, and results back.
 
     dispatch   rows in the order of their experts, and the exchange
-    experts    y = W_e x for all rows that came
-    combine    the exchange back, and the sum by shares of what came
+    experts    y = W_e x for all received rows
+    combine    the exchange back, and the weighted sum
 
-How many rows go between ranks is shared before, once: it is the same for all ways. An expert is a
-cheap linear map, for it is the exchange that is measured; and one that works number by number, so
-that the result is, bit for bit, what each rank computes for its own tokens without the others.
+Ranks share the counts of rows once, for all exchanges. An expert is a cheap linear map, since the
+exchange is what is measured, and works element by element, so that the result equals, bit for bit,
+what a rank computes alone for its tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ class Layer:
                 self.made[run] = applied(weights, self.received[run])
 
     def _add_up(self, rows: Rows, result: Rows) -> None:
-        """Add up what experts made of each token by their shares, in the order of its choices."""
+        """Return the weighted sum of each token's expert results, in the order of its choices."""
         result[...] = 0
         for choice in range(self.router.top_k):
             place = self._place[choice :: self.router.top_k]
@@ -107,7 +107,7 @@ def as_bytes(rows: Rows) -> Bytes:
 def dispatch_and_combine(
     ranks: Ranks, ways: Sequence[Way], parameters: Mapping[str, Any], turns: Turns
 ) -> dict[str, Any]:
-    """Check and time the layer by every way; return rows, and every violation."""
+    """Check and time the layer by every exchange; return rows and violations."""
     layer = Layer(ranks, Router(**parameters))
     expected = layer.alone()
     check = partial(_checked, ranks, layer, expected)
@@ -115,7 +115,7 @@ def dispatch_and_combine(
 
 
 def _checked(ranks: Ranks, layer: Layer, expected: Rows, way: Way) -> tuple[float, list[str]]:
-    """Do the layer once on buffers without a number; return the error, and what is wrong."""
+    """Run the layer once into buffers of NaN; return the error and violations."""
     for rows in (layer.received, layer.returned):
         as_bytes(rows)[:] = UNTOUCHED
     violations = []
@@ -139,7 +139,7 @@ def _checked(ranks: Ranks, layer: Layer, expected: Rows, way: Way) -> tuple[floa
 
 
 def needed_bytes(router: Router) -> int:
-    """Return about what all ranks take together."""
+    """Estimate the memory of all ranks together."""
     rows = router.ranks * router.tokens * router.top_k
     scores = SCORE_BYTES * router.ranks * router.tokens * router.experts
     return ROW_BUFFERS * rows * router.row_bytes + scores

@@ -13,7 +13,7 @@ from alltoall.runtime.mpi.library import MPI
 from alltoall.workloads.ranks import Bytes
 
 ENGINES = {"c": "exchange in C", "python": "exchange in Python"}
-"""What an `Alltoall` calls its engines, in words."""
+"""Engines of an `Alltoall` in words."""
 
 
 class MpiRanks:

@@ -72,7 +72,7 @@ class BySchedule(ByLibrary):
         self.name = "schedule, backend alltoall"
 
     def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
-        """All-to-all by the schedule; raise if the backend left it to gloo."""
+        """Exchange by the schedule; raise if the backend left it to gloo."""
         super().exchange(send, recv, shard)
         if self._group.passed:
             raise VerificationError(
@@ -80,5 +80,5 @@ class BySchedule(ByLibrary):
             )
 
     def close(self) -> None:
-        """End what is the group's own."""
+        """Shut down the group."""
         self._group.shutdown()

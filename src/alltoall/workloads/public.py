@@ -52,10 +52,10 @@ from alltoall.workloads.router import Router, rows_between, sent_table, skew_sta
 from alltoall.workloads.spectrum import Pencils, parse_grid, parse_pencils
 
 BY_ROUTES = "alltoall.testbed.over_routes:ByRoutes"
-"""What makes an exchange along routes in a rank on a testbed."""
+"""Factory of an exchange along routes, in a rank on a testbed."""
 
 Scheduled: TypeAlias = Schedule | Messages | str | PathLike[str]
-"""What a schedule is given as: itself, its messages, the path of either, or a SPEC."""
+"""A schedule, its messages, the path of either, or a SPEC."""
 
 
 def fft3d(
@@ -262,7 +262,7 @@ def moe(
 
 
 class Where(NamedTuple):
-    """Where ranks run: what links are emulated there, if any are, and what runs them."""
+    """Where ranks run: the emulated links, if any, and the function that runs them."""
 
     links: str | None
     run: Callable[[Launch], dict[str, Any]]
@@ -277,7 +277,7 @@ def _where(
     routes: Sequence[Routes | str | PathLike[str]],
     hosts: Sequence[int],
 ) -> Iterator[Where]:
-    """Give the place for a workload: this machine as it is, or a testbed."""
+    """Yield the place of a workload: this machine, or a testbed."""
     if rate is None and fabric is None:
         if routes:
             raise UsageError("routes without a testbed to keep them on their paths; give --rate")
@@ -304,7 +304,7 @@ def _under(schedule: Schedule | None, mpi: Mpi) -> dict[str, str]:
 
 
 def _called(routes: Routes | str | PathLike[str], index: int) -> str:
-    """Name a way along routes: by its file, without what tells its format."""
+    """Name an exchange along routes by its file, without the suffix."""
     if isinstance(routes, Routes):
         return f"routes {index + 1}"
     return Path(routes).name.partition(".")[0]
@@ -325,7 +325,7 @@ def _on_bed(
     hosts: Sequence[int],
     under: dict[str, str],
 ) -> dict[str, Any]:
-    """Run the ways of a workload on a testbed: the library's own by a network, others by links."""
+    """Run a workload on a testbed: the library's by shortest paths, others by links."""
     if launch.on != "mpi":
         raise UsageError(f"a workload over {launch.on} on a testbed; expected --on mpi")
     rows: list[Any] = []
@@ -350,7 +350,7 @@ def _on_bed(
 def _predictions(
     schedules: Sequence[Schedule | Messages | None], demands: "Demands"
 ) -> dict[str, Any]:
-    """Return what schedules take there and back; nothing of messages, which name no links."""
+    """Predict the times of schedules there and back; messages, without links, have none."""
     both = zip(("predicted_dispatch", "predicted_combine"), schedules, demands, strict=True)
     found: dict[str, Any] = {}
     for key, schedule, demand in both:
@@ -381,14 +381,14 @@ def _resolved(
 
 
 class Demands(NamedTuple):
-    """What ranks send each other there and back, in shards of mean size; None if nothing."""
+    """The demands of both directions, in shards of mean size; None if there is none."""
 
     there: Demand | None
     back: Demand | None
 
     @classmethod
     def of(cls, rows: Ints) -> "Demands":
-        """Return the demands of so many rows between ranks."""
+        """Return the demands for the rows between ranks."""
         between = np.where(np.eye(len(rows), dtype=np.bool_), 0, rows)
         if not between.any():
             return cls(None, None)

@@ -1,8 +1,7 @@
-"""A rank of a workload: two protocols, of ranks and of an all-to-all, and what a rank executes.
+"""A rank of a workload: the protocols of ranks and of exchanges, and the program of a rank.
 
-Another way to move shards is a class with `exchange` and `close`, made by a function that takes
-the ranks and some options; it is named in a job as `module:function` (`launch.ExchangeSpec`), and
-the workloads need not know of it.
+A further exchange is a class with `exchange` and `close`, made by a function of the ranks and some
+options; a job names it as `module:function` (`launch.ExchangeSpec`).
 """
 
 from collections.abc import Sequence
@@ -34,7 +33,7 @@ MAX_TURNS = 100_000
 
 @dataclass(frozen=True)
 class Turns:
-    """Timed repetitions of each way, and repetitions before those."""
+    """Timed and untimed repetitions of each exchange."""
 
     iterations: int = 10
     warmup: int = 2
@@ -58,13 +57,13 @@ class Ranks(Protocol):
         """Wait for all ranks."""
 
     def share(self, value: Any) -> list[Any]:
-        """Return the values of all ranks, at every one of them; for what is small."""
+        """Return the values of all ranks at every rank; for small values."""
 
     def collect(self, value: Any) -> list[Any] | None:
         """Return the values of all ranks at rank 0, and None elsewhere."""
 
     def close(self) -> None:
-        """Take leave of the others; the last call, by all of them."""
+        """Disconnect from the others; the last call, collective."""
 
 
 class Exchange(Protocol):
@@ -76,7 +75,7 @@ class Exchange(Protocol):
         """Send the shards of `send`, by destination, and fill `recv`, by source."""
 
     def close(self) -> None:
-        """Free what is held for it; collective."""
+        """Free resources; collective."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Way:
 
     @property
     def carrier(self) -> str:
-        """What carries the bytes, in words."""
+        """The transport, in words."""
         return self.exchanges[0].name
 
 

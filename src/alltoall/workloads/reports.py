@@ -1,4 +1,4 @@
-"""What workloads found, as values that Python programs and the command line show."""
+"""Reports of workloads."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -8,9 +8,9 @@ from alltoall.workloads.spectrum import Pencils
 
 @dataclass(frozen=True)
 class FftRow:
-    """Medians of one way, of the slowest rank in each step; `seconds` is the three in all.
+    """Medians of one exchange, by the slowest rank of each step; `seconds` is their sum.
 
-    `error` is the largest of the result, as a share of its largest value.
+    `error` is the largest error of the result, relative to its largest value.
     """
 
     way: str
@@ -37,7 +37,7 @@ class PencilRow:
 
 @dataclass(frozen=True)
 class FftReport:
-    """What transforms took; `even` is whether all ranks had as much, and `checked` how.
+    """Times of transforms; `even` says whether all ranks had equal slabs, and `checked` how.
 
     `links` says which are emulated, None if none is. Rows are `FftRow`, or `PencilRow` if there are
     `pencils`: rows and columns of ranks. The first row is the library's own. `speedup` is its time
@@ -83,9 +83,9 @@ def fft_report(cut: Pencils, found: dict[str, Any], links: str | None) -> FftRep
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a schedule takes for the rows of one direction, by links and steps, in mean shards.
+    """The predicted time of a schedule for one direction, in mean shards.
 
-    `bound` is what no schedule is below, certified, and `loss` how far above it this one is.
+    `bound` is the certified lower bound, and `loss` the relative excess over it.
     """
 
     time: float
@@ -95,10 +95,10 @@ class Predicted:
 
 @dataclass(frozen=True)
 class MoeRow:
-    """Medians of one way, of the slowest rank in each step; `seconds` is the three in all.
+    """Medians of one exchange, by the slowest rank of each step; `seconds` is their sum.
 
-    `error` is the largest of the result, which is 0. The predictions are those of its schedules,
-    and `solve_seconds` what it took to solve for both directions, where that was done.
+    `error` is the largest error of the result, which is 0. Predictions are for its schedules;
+    `solve_seconds` is the time to solve for both directions, if that was done.
     """
 
     way: str
@@ -115,9 +115,9 @@ class MoeRow:
 
 @dataclass(frozen=True)
 class MoeReport:
-    """What a layer took. `skew` says how uneven the load was; `speedups` are by way.
+    """Times of a layer. `skew` describes the imbalance; `speedups` are by exchange.
 
-    `prepare_seconds` is what it took to get ready to solve, which is done once for a topology.
+    `prepare_seconds` is the time to prepare the solver, once per topology.
     """
 
     runtime: str

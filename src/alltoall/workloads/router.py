@@ -1,10 +1,9 @@
-"""Where tokens go in a mixture of experts: a seeded router of a given skew.
+"""A seeded router of a mixture of experts, of a given skew.
 
-Experts are numbered through the ranks, `per_rank` at each. The popularity of expert e is
-exp(skew n_e) with n_e normal: lognormal, and all alike for a skew of 0. Every token goes to `top_k`
-different experts, drawn one after the other by popularity, and what they make of it is added up by
-random shares. All follows from the seed and the number of a rank, so any process can say what any
-rank does.
+Experts are numbered across ranks, `per_rank` each. The popularity of expert e is exp(skew n_e) with
+n_e normal, so lognormal, or even for a skew of 0. Every token goes to `top_k` different experts,
+drawn in turn by popularity, and their results are added with random weights. All follows from the
+seed and the rank, so any process can reproduce any rank.
 """
 
 from dataclasses import asdict, dataclass
@@ -23,15 +22,15 @@ MAX_SKEW = 10.0
 """The largest skew: the most popular expert then has nearly all, and numbers stay finite."""
 
 MAX_PARAMETER = 1 << 24
-"""What tokens, hidden and experts may be at most."""
+"""Largest number of tokens, hidden size and experts."""
 
 TOKENS, CHOICES, POPULARITY, EXPERTS = range(4)
-"""What is drawn, each from a stream of its own."""
+"""Random streams, one per purpose."""
 
 
 @dataclass(frozen=True)
 class Router:
-    """Parameters of a mixture of experts among so many ranks."""
+    """Parameters of a mixture of experts."""
 
     ranks: int
     tokens: int
@@ -62,12 +61,12 @@ class Router:
 
     @property
     def experts(self) -> int:
-        """How many experts there are in all."""
+        """The number of experts."""
         return self.ranks * self.experts_per_rank
 
     @property
     def row_bytes(self) -> int:
-        """What one token has."""
+        """Bytes of a token."""
         return self.hidden * np.dtype(np.float32).itemsize
 
     @cached_property
@@ -105,7 +104,7 @@ class Router:
 
 
 def applied(weights: tuple[Rows, Rows, int], rows: Rows) -> Rows:
-    """Return what an expert makes of rows: the same bits for a row wherever it lies."""
+    """Apply an expert to rows: a row gives the same bits at any position."""
     a, b, shift = weights
     return np.asarray(a * rows + b * np.roll(rows, shift, axis=1))
 

@@ -1,14 +1,13 @@
-"""What the Fourier transform of the grid must be.
+"""The expected Fourier transform of the grid.
 
-Up to some size rank 0 gathers all of the result and compares it with numpy's `fftn`. Of any size,
-the result F of the grid g has to have the right random sums: with random phases u, v, w,
+Up to a limit rank 0 gathers the result and compares it with numpy's `fftn`. At any size, the result
+F of the grid g must have the right random sums: with random phases u, v, w,
 
     sum over k of  u[kx] v[ky] w[kz] F[k]  =  sum over r of  U[x] V[y] W[z] g[r],
 
-where U, V, W are the transforms of u, v, w, taken here by their definition. Every point of F is in
-each sum, so that a wrong one changes it but by an accident of the phases, and each rank adds up
-what it has: nothing is gathered. (That the energies are equal would not tell a point from another
-one, or from its negative.) One number among 10 million that is off by a millionth of itself is
+where U, V, W are the transforms of u, v, w by definition. Every point of F is in each sum, so a
+wrong point changes it almost surely, and each rank sums its part without gathering. (Equal energies
+would miss swapped or negated points.) A relative error of 1e-6 in one of 10 million numbers is
 found.
 """
 
@@ -168,7 +167,7 @@ SUMS = 4
 """How many random sums are compared."""
 
 TOLERANCE = 1e-12
-"""The largest error, as a share of the largest value, or of what a sum is of in the mean."""
+"""The largest relative error, of the largest value or of a mean sum."""
 
 
 def planes(grid: Grid, seed: int, box: Box) -> Complex:
@@ -188,7 +187,7 @@ def shape_of(box: Box) -> Grid:
 
 
 class Truth:
-    """Compares results of all ranks with what they must be, and with the first one."""
+    """Compares the results of all ranks with the expected one, and with the first."""
 
     def __init__(
         self, ranks: Ranks, cut: Pencils, given: Complex, seed: int, gathered_points: int
@@ -210,9 +209,9 @@ class Truth:
         self._first: Complex | None = None
 
     def compare(self, result: Complex, subject: str, again: bool) -> tuple[float, list[str]]:
-        """Return the error of a result, and what is wrong with it; the same at all ranks.
+        """Return the error of a result and its violations, equal at all ranks.
 
-        What is compared again is not gathered again: it has to be the first result, bit for bit.
+        Later results are not gathered: they must equal the first one bit for bit.
         """
         errors = [self._error_of_sums(result)]
         if self._whole and not again:

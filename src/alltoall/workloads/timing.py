@@ -1,10 +1,10 @@
-"""Check and time the ways of a workload, which take turns.
+"""Check and time the exchanges of a workload, which take turns.
 
-The time of a step is that of its slowest rank, from a barrier on: a rank that waits for others does
-not count their time as that of the exchange. What is reported is the median over the iterations.
+A step takes as long as its slowest rank after a barrier, so that waiting for others does not count
+as exchange. Medians over the iterations are reported.
 
-Shards must arrive as they were sent, to the bit: a sum that is off by its last bit is within any
-tolerance of arithmetic. So ranks tell each other the checksum of every shard that they sent.
+Shards must arrive bit for bit, since an error in the last bit would pass any numerical tolerance:
+ranks share the checksum of every shard sent.
 """
 
 import time
@@ -85,7 +85,7 @@ def _time_steps(ranks: Ranks, steps: Steps) -> list[float]:
 def wrong_shards(
     ranks: Ranks, send: Bytes, recv: Bytes, shard: PerShard, subject: str
 ) -> list[str]:
-    """Name the shards that any rank received wrongly; the same at all ranks."""
+    """Return the shards that any rank received wrongly, equal at all ranks."""
     here = np.full(ranks.size, ranks.rank)
     others = np.arange(ranks.size)
     sent = ranks.share(_checksums(send, shard.of(here, others)))

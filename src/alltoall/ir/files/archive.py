@@ -1,8 +1,8 @@
 """Arrays in a .npz file: a zip archive with one .npy file per array, as `numpy.load` reads it.
 
-Files come from anywhere, and `numpy.load` allocates as much as a header asks for. This reader
-inflates nothing before it has checked the directory, every header, and the shapes against each
-other, and never unpickles.
+Files are untrusted, and `numpy.load` allocates whatever a header asks for. This reader checks the
+directory, every header, and the shapes against each other before it inflates anything, and never
+unpickles.
 """
 
 import io
@@ -171,7 +171,7 @@ def _require_at_most(limit: int, found: int, words: str) -> None:
 
 
 def unpack(data: bytes, members: Mapping[str, Member], where: str) -> dict[str, Array]:
-    """Return the arrays of an archive, which must be these members and no others, but no texts."""
+    """Return the arrays of an archive, without texts; it must have exactly these members."""
     with _open(data, where) as archive:
         infos = {info.filename.removesuffix(SUFFIX): info for info in archive.infolist()}
         strange = sorted(infos.keys() - members.keys())
@@ -203,7 +203,7 @@ def unpack(data: bytes, members: Mapping[str, Member], where: str) -> dict[str, 
 
 
 def read_texts(data: bytes, keys: tuple[str, ...], where: str) -> dict[str, str]:
-    """Return some texts of an archive, those that it has, whatever else is in it."""
+    """Return the existing ones of some texts of an archive."""
     with _open(data, where) as archive:
         infos = {info.filename: info for info in archive.infolist()}
         found = {}

@@ -105,7 +105,7 @@ def saved_from_json(value: object, where: str) -> Saved:
 
 
 def is_saved(value: object) -> bool:
-    """Whether parsed JSON names the format of a noun; a topology's own reader knows it too."""
+    """Return whether parsed JSON names the format of a noun."""
     found = _named_format(value)
     return found in _FROM_JSON and found != problem.TOPOLOGY_FORMAT
 
@@ -129,7 +129,7 @@ def read_artefact(path: Path) -> Artefact:
 
 
 def artefact_of(data: bytes, where: str) -> Artefact:
-    """Build a flow, routes or a schedule from the bytes of a file; the first of them say which."""
+    """Build a flow, routes or a schedule from the bytes of a file."""
     if is_archive(data):
         return artefact_from_bytes(data, where)
     return artefact_from_json(parse_json(decode(data, where), where), where)

@@ -1,4 +1,4 @@
-"""A topology as an SVG picture, with the load of its links if that is known.
+"""Draw a topology as SVG, with link loads if known.
 
 Small topologies are nodes and cables, placed by `ir.layout`; larger ones an adjacency matrix, whose
 rows send and whose columns receive, with a cell for each pair of nodes or of ranges of nodes.
@@ -100,13 +100,13 @@ WIDTH, HEIGHT, MARGIN = 864.0, 720.0, 48.0
 """Largest extent of the nodes, and the room around them."""
 
 MOST_CABLES = {"grid": 4_000, "groups": 1_600, "levels": 2_000, "circle": 700, "springs": 700}
-"""Most cables that an eye can follow in each kind of layout; above that there is a matrix."""
+"""Most cables drawn in each kind of layout; above that a matrix is drawn."""
 
 MOST_NODES = 1_500
 """More discs than this are dust."""
 
 LONGEST_LABEL = 8
-"""Characters of a name that are drawn; the whole name shows when the mouse is on the node."""
+"""Characters of a drawn name; the tooltip has the whole name."""
 
 SMALLEST_LABEL = 6.0
 """A label in smaller letters than this is left out."""

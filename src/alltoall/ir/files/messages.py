@@ -1,8 +1,7 @@
 """Messages as a file of numbers in lines, for ranks and for a small library in C to read.
 
-docs/formats.md describes it. A header has all sizes; then every rank has a section of
-known length, so that it can seek its own. A file that differs from how it would be written is
-refused, so there is nothing to guess about spaces, signs or numbers.
+docs/formats.md describes it. A header has all sizes; then every rank has a section of known length,
+so that it can seek its own. The reader accepts only the exact text that the writer makes.
 """
 
 import math

@@ -114,9 +114,9 @@ def read_node_values(path: Path, topology: Topology) -> list[str]:
 def read_node_rows(path: Path, topology: Topology, nodes: Ints) -> list[list[str]]:
     """Return the values of some nodes, in their order.
 
-    A file has a line `node value ...` for each, with blanks in between, or one comma, and comments
-    after `#`, or is a JSON object from nodes to values or arrays of them. Nodes are names or
-    numbers; each of these is there once, and no other.
+    A file has a line `node value ...` for each, separated by blanks or one comma, with comments
+    after `#`, or is a JSON object from nodes to values or arrays. Nodes are names or numbers; each
+    must occur exactly once.
     """
     text, where = read_text(path, MAX_BYTES), str(path)
     rows = _json_rows(text, where) if text.lstrip()[:1] == "{" else _text_rows(text, where)

@@ -98,7 +98,7 @@ def _text(value: Mapping[str, Any]) -> str:
 
 
 def artefact_from_bytes(data: bytes, where: str) -> Artefact:
-    """Build a flow, routes or a schedule from the bytes of a file; the checkers say if it holds."""
+    """Build a flow, routes or a schedule from the bytes of a file, unchecked."""
     texts = read_texts(data, ("format", "about", PROVENANCE), where)
     if "format" not in texts:
         raise FormatError(f'{where}: no array "format"; expected an alltoall artefact')
@@ -143,7 +143,7 @@ def artefact_from_bytes(data: bytes, where: str) -> Artefact:
 
 
 def _claim(key: str, value: float) -> About:
-    """Return a number for `about`; nothing is claimed by leaving it out."""
+    """Return a positive number as a field of `about`, else no field."""
     return {key: float(value)} if value > 0 else {}
 
 

@@ -4,8 +4,8 @@ It takes the plans of an out-of-place all-to-all that move data with puts and co
 the executor hold: it does not check them, and a plan beyond them would overrun its tables.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 
 from alltoall.errors import FormatError
 from alltoall.ir.chunks import Chunks
@@ -64,56 +64,46 @@ def _put(op: Json, block: Block, spot: str) -> list[Operation]:
     return [Operation(PlanOp.PUT, _pair_copies(sources, targets, spot))]
 
 
-def _put_with_signal(op: Json, block: Block, spot: str) -> list[Operation]:
-    take_text(op, "channel_type", spot, ("port",))
-    channels = _chosen_channels(op, block, spot)
-    return [*_put(op, block, spot), Operation(PlanOp.SIGNAL, channels=channels, ordered=True)]
+NAMES = (
+    *("put", "pws", "pwsf", "copy", "signal", "rlxsignal", "wait", "rlxwait"),
+    *("flush", "barrier", "nop"),
+)
+"""The operations that are read."""
 
 
-def _copy(op: Json, block: Block, spot: str) -> list[Operation]:
-    sources, ends = (
-        [_local(each, f"{spot}, {key}") for each in take_list(op, key, spot, 1)]
-        for key in ("src_buff", "dst_buff")
-    )
-    targets = [(block.rank, place, size) for place, size in ends]
-    return [Operation(PlanOp.COPY, _pair_copies(sources, targets, spot))]
-
-
-def _signal(op: Json, block: Block, spot: str) -> list[Operation]:
-    channels, relaxed = _chosen_channels(op, block, spot), op["name"].startswith("rlx")
-    ordered = op["channel_type"] == "port"
-    return [Operation(PlanOp.SIGNAL, channels=channels, relaxed=relaxed, ordered=ordered)]
-
-
-def _wait(op: Json, block: Block, spot: str) -> list[Operation]:
-    return [Operation(PlanOp.WAIT, channels=_chosen_channels(op, block, spot))]
-
-
-def _barrier(op: Json, _: Block, spot: str) -> list[Operation]:
-    barrier = take_int(op, "barrier_id", spot, MAX_BARRIERS - 1)
-    parties = take_int(op, "num_threadblocks", spot, MAX_BLOCKS)
-    return [Operation(PlanOp.BARRIER, barrier=barrier, parties=parties)]
-
-
-def _flush(op: Json, block: Block, spot: str) -> list[Operation]:
-    """Read a flush, which orders nothing that the interpreter does not order already."""
-    _chosen_channels(op, block, spot)
-    return []
-
-
-READERS: dict[str, Callable[[Json, Block, str], list[Operation]]] = {
-    "put": _put,
-    "pws": _put_with_signal,
-    "pwsf": _put_with_signal,
-    "copy": _copy,
-    "signal": _signal,
-    "rlxsignal": _signal,
-    "wait": _wait,
-    "rlxwait": _wait,
-    "flush": _flush,
-    "barrier": _barrier,
-    "nop": lambda *_: [Operation(PlanOp.NOP)],
-}
+def _operations(value: object, block: Block, spot: str) -> list[Operation]:
+    """Read one operation, which expands to none, one or several."""
+    op = take_object(value, spot)
+    name, found = take_text(op, "name", spot, NAMES), list[Operation]()
+    if name == "nop":
+        found = [Operation(PlanOp.NOP)]
+    elif name == "barrier":
+        barrier = take_int(op, "barrier_id", spot, MAX_BARRIERS - 1)
+        parties = take_int(op, "num_threadblocks", spot, MAX_BLOCKS)
+        found = [Operation(PlanOp.BARRIER, barrier=barrier, parties=parties)]
+    elif name == "copy":
+        sources, ends = (
+            [_local(each, f"{spot}, {key}") for each in take_list(op, key, spot, 1)]
+            for key in ("src_buff", "dst_buff")
+        )
+        targets = [(block.rank, place, size) for place, size in ends]
+        found = [Operation(PlanOp.COPY, _pair_copies(sources, targets, spot))]
+    elif name == "put":
+        found = _put(op, block, spot)
+    elif name.startswith("pws"):
+        take_text(op, "channel_type", spot, ("port",))
+        channels = _chosen_channels(op, block, spot)
+        signal = Operation(PlanOp.SIGNAL, channels=channels, ordered=True)
+        found = [*_put(op, block, spot), signal]
+    else:
+        channels, relaxed = _chosen_channels(op, block, spot), name.startswith("rlx")
+        if name.endswith("wait"):
+            found = [Operation(PlanOp.WAIT, channels=channels)]
+        elif name.endswith("signal"):
+            ordered = op["channel_type"] == "port"
+            found = [Operation(PlanOp.SIGNAL, channels=channels, relaxed=relaxed, ordered=ordered)]
+        # A flush orders nothing that the interpreter does not order already.
+    return found
 
 
 def _chosen_channels(op: Json, block: Block, spot: str) -> tuple[int, ...]:
@@ -245,9 +235,6 @@ def _block(
                 raise FormatError(f"{here}: remote buffer {buffer} is not there for {kind} access")
     referred = {kind: [remote[each][:2] for each in buffers] for kind, buffers in ids.items()}
     context = Block(rank, channels, referred)
-    operations: list[Operation] = []
-    for number, each in enumerate(take_list(block, "ops", here, MAX_OPERATIONS)):
-        spot = f"{here}, op {number}"
-        op = take_object(each, spot)
-        operations += READERS[take_text(op, "name", spot, tuple(READERS))](op, context, spot)
-    return tuple(operations)
+    operations = enumerate(take_list(block, "ops", here, MAX_OPERATIONS))
+    found = (_operations(each, context, f"{here}, op {number}") for number, each in operations)
+    return tuple(chain.from_iterable(found))

@@ -1,7 +1,7 @@
 """Scripts that make Linux hosts forward along routes, so that any program over TCP takes them.
 
-Every host has one address, `10.77.x.y` by the number of its node unless a file names others, and
-forwards for the rest. With `steering=plain` a host looks up the next hop by destination alone where
+Every host has one address, `10.77.x.y` by its node number unless a file names others, and forwards
+for the others. With `steering=plain` a host looks up the next hop by destination alone where
 all sources agree, and else in a table of the source, which `ip rule` selects. With
 `steering=encap` the source writes the segments of the path into the packet (SRv6), and addresses
 are those of the target srv6. The connections of a pair are spread over its routes by their weights.
@@ -52,7 +52,7 @@ TINY = 1e-12
 """The weight of a route that no demand needs."""
 
 Shares = tuple[tuple[int, float], ...]
-"""Links that follow, and what of a pair goes over each."""
+"""The next links, and the share of a pair on each."""
 
 
 def direct_address(node: int) -> str:
@@ -68,7 +68,7 @@ def next_hop_weights(shares: Sequence[float]) -> list[int]:
 
 
 def emit_linux(routes: Routes, options: Options) -> dict[str, bytes]:
-    """Return a script for every host, and one that undoes it."""
+    """Return an install script and an undo script for every host."""
     topology = routes.problem.topology
     check_sizes(topology, options)
     ordered, _ = in_file_order(with_ways_back(routes))
@@ -208,7 +208,7 @@ def _encap(routes: Routes, options: Options) -> list[HostScript]:
 
 
 def _opposite(topology: Topology) -> list[int]:
-    """Return for each link the one that leads back; parallel ones are matched in their order."""
+    """Return the reverse link of each link; parallel links are matched in order."""
     between: dict[tuple[int, int], list[int]] = {}
     for link, ends in enumerate(rows(topology.tail, topology.head)):
         between.setdefault(ends, []).append(link)

@@ -1,7 +1,7 @@
 """Shell scripts that install routes on a Linux host, and that undo it.
 
-Nothing from outside is code in them: names of hosts are comments on one line, files are named by
-safe letters, and addresses and devices have been parsed before they come here.
+Scripts contain no untrusted text as code: host names appear in one-line comments, file names have
+safe letters only, and addresses and devices are parsed before.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from alltoall.ir.topology import Topology
 from alltoall.ir.words import one_line
 
 PROTOCOL = 177
-"""The origin of our routes and rules (`proto`), by which they are found and removed."""
+"""The `proto` of our routes and rules, which identifies them for removal."""
 
 SETTINGS = {
     "-4": ("ipv4/ip_forward 1", "ipv4/conf/all/rp_filter 0"),
@@ -90,7 +90,7 @@ FLUSH = [f"rule flush protocol {PROTOCOL}", f"route flush table all proto {PROTO
 
 @dataclass
 class HostScript:
-    """What a host is to be told: its family of addresses, its address, devices, and commands."""
+    """The configuration of a host: address family, address, devices and commands."""
 
     family: str
     address: str
@@ -140,7 +140,7 @@ def scripts(hosts: list[HostScript], topology: Topology, steering: str) -> dict[
 
 
 def _stem(name: str) -> str:
-    """Return a host's name as that of a file, which is no option and not hidden."""
+    """Return a safe file name for a host: no option, not hidden."""
     stem = file_stem(name)
     return f"%{ord(stem[0]):02X}{stem[1:]}" if stem[0] in "-." else stem
 

@@ -1,4 +1,4 @@
-"""What others do: routing methods to compare with, all with one signature and in one dict.
+"""Baselines: routing methods to compare with, all with one signature and in one dict.
 
 | name | routes per pair | looks at loads |
 |---|---|---|
@@ -23,4 +23,4 @@ BASELINES = {
     "updown": "alltoall.routes.baselines.tables:route_updown",
     "fptas": "alltoall.routes.baselines.fptas:route_fptas",
 }
-"""What we are compared with, by name; `alltoall.routes.ROUTERS` has the functions."""
+"""Names of the baselines; `alltoall.routes.ROUTERS` has the functions."""

@@ -3,9 +3,9 @@
 Dally and Seitz, "Deadlock-free message routing in multiprocessor interconnection networks", IEEE
 Trans. Comput. 1987: correct the coordinates one dimension after the other, each the shorter way
 round. Half-way round a ring of even size both ways are as short; the pair then has two routes of
-half the weight, one that goes up in every such dimension and one that goes down. What a dimension's
-links carry depends on nothing but the way that is taken in it, so two routes split the load of
-every dimension evenly, and a torus of equal sides and capacities runs at its distance bound.
+half the weight, one that goes up in every such dimension and one that goes down. The loads of a
+dimension depend only on the direction taken in it, so two routes split the load of every dimension
+evenly, and a torus of equal sides and capacities runs at its distance bound.
 """
 
 import numpy as np

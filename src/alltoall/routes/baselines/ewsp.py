@@ -1,7 +1,8 @@
 """EwSP: equal weights over all shortest paths of a pair.
 
-With n(s, v) shortest paths from s to v, a share n(s, u) / n(s, v) of what passes v comes over each
-link u -> v that leads away from s (Brandes' counting for betweenness). This gives all loads in
+With n(s, v) shortest paths from s to v, a share n(s, u) / n(s, v) of the
+flow through v arrives over each link u -> v that leads away from s
+(Brandes' counting for betweenness). This gives all loads in
 one pass over the links per source, `equal_loads`, however many paths there are.
 
 Routes list paths. A pair with at most `sizes.LISTED_PATHS` shortest paths gets all of them, with
@@ -37,7 +38,6 @@ def route_ewsp(problem: Problem, settings: RouteSettings) -> Routes:
 
     Raise TimeoutError if the time limit comes first.
     """
-    settings = settings.begin()
     _require_few(problem)
     topology = problem.topology
     every = np.arange(topology.nodes, dtype=np.int64)
@@ -137,7 +137,7 @@ def _require_few(problem: Problem) -> None:
 
 
 def equal_loads(problem: Problem) -> Floats:
-    """Return what equal weights over all shortest paths put on each link, by counting alone."""
+    """Return the link loads of equal weights over all shortest paths, by counting."""
     topology, load = problem.topology, np.zeros(problem.topology.links)
     starts, wanted = topology.terminals[problem.sources], problem.node_demand(problem.sources)
     for rows in row_blocks(len(starts), topology.links):

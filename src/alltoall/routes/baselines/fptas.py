@@ -5,10 +5,10 @@ SIAM J. Discrete Math. 2000; Karakostas, "Faster approximation schemes for fract
 multicommodity flow problems", SODA 2002, who serves all destinations of a source at once:
 
     length[l] = 1 / capacity[l]
-    phase:  for every source s, until all that the phase asks of s is routed:
+    phase:  for every source s, until the phase's demand of s is routed:
                 the tree of shortest paths from s under length
-                route what is left along the tree, or the share of it that no capacity limits
-                length[l] *= 1 + epsilon * (what this put on l) / capacity[l]
+                route the rest along the tree, or the share that capacities allow
+                length[l] *= 1 + epsilon * (load added to l) / capacity[l]
 
 Two things are proven rather than left to the theory. The flow of all phases, divided by how often
 the demand has been routed, is scaled to the capacities exactly; and the lengths after a phase
@@ -17,21 +17,18 @@ epsilon, and at the latest when the lengths have grown as far as Fleischer's ana
 gap of (1 - epsilon)^-3. Only ratios of lengths matter, so they are scaled back before they
 overflow.
 
-A phase asks for the demand over the best time found so far. So a phase's fair share of the
-capacities is at least all of them and soon not much more, which is what the demand scaling of
-both papers is for.
+A phase routes the demand divided by the best time found so far, in place of the demand scaling of
+both papers: its load is at least all capacities and soon not much more.
 """
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from alltoall import core
 from alltoall.flows.decompose import paths_of_volumes
-from alltoall.flows.exact import Groups, by_source, exact_flows
+from alltoall.flows.exact import by_source, exact_flows
 from alltoall.flows.program import certify, length_bound
-from alltoall.ir.arrays import Floats
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
@@ -52,10 +49,9 @@ LEAST_LENGTH = 1e-200
 def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
     """Return routes within epsilon of the optimum, with the lengths that prove it.
 
-    A time limit returns what the phases so far amount to, with the gap that they prove; raise
-    TimeoutError if there are none yet, or their paths come too late.
+    At a time limit, return the routes of the finished phases with their proven gap; raise
+    TimeoutError if there are none in time.
     """
-    settings = settings.begin()
     solving = settings.solve.sharing()  # The other half is for the paths of the flow.
     search = _Search(problem, settings.epsilon)
     while not search.finished():
@@ -74,28 +70,14 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
     return routes_from_weights(problem, paths, weight, certificate, "fptas")
 
 
-@dataclass(eq=False)
 class _Search:
     """The flow of all phases, the lengths, and the best bound so far."""
 
-    problem: Problem
-    epsilon: float
-    groups: Groups = field(init=False)
-    flows: Floats = field(init=False)
-    lengths: Floats = field(init=False)
-    best_lengths: Floats = field(init=False)
-    bound: float = 0.0
-    time: float = math.inf
-    routed: float = 0.0
-    grown: float = 0.0
-    phases: int = 0
-
-    def __post_init__(self) -> None:
-        topology = self.problem.topology
-        self.groups = by_source(self.problem)
-        self.flows = np.zeros((len(self.groups.start), topology.links))
-        self.lengths = 1.0 / topology.capacity
-        self.best_lengths = self.lengths
+    def __init__(self, problem: Problem, epsilon: float) -> None:
+        self.problem, self.epsilon, self.groups = problem, epsilon, by_source(problem)
+        self.flows = np.zeros((len(self.groups.start), problem.topology.links))
+        self.lengths = self.best_lengths = 1.0 / problem.topology.capacity
+        self.bound, self.time, self.routed, self.grown, self.phases = 0.0, math.inf, 0.0, 0.0, 0
 
     @property
     def gap(self) -> float:
@@ -115,7 +97,11 @@ class _Search:
         is cut off in the end.
         """
         topology = self.problem.topology
-        graph, share = core_graph(topology), 1.0 / self._guess()
+        guess = self.time
+        if not self.phases:  # There is no flow yet, so plain shortest paths.
+            plain = exact_flows(topology, self.groups, np.zeros_like(self.flows))
+            guess = float((plain.sum(axis=0) / topology.capacity).max())
+        graph, share = core_graph(topology), 1.0 / guess
         wanted, capacity = self.groups.wanted * share, topology.capacity
         before, state = float(capacity @ self.lengths), (0, 1.0)
         while state[0] < len(self.groups.start):
@@ -137,11 +123,3 @@ class _Search:
         bound = length_bound(self.problem, self.lengths)
         if bound > self.bound:
             self.bound, self.best_lengths = bound, self.lengths.copy()
-
-    def _guess(self) -> float:
-        """Return the time of the flow so far; before there is any, of plain shortest paths."""
-        if self.phases:
-            return self.time
-        topology = self.problem.topology
-        plain = exact_flows(topology, self.groups, np.zeros_like(self.flows))
-        return float((plain.sum(axis=0) / topology.capacity).max())

@@ -7,7 +7,7 @@ and all routes that cannot deadlock go forward in some order. A route stays in i
 1. On a grid, routes in dimension order are taken if they are at the bound.
 2. The routes of the unrestricted optimum are packed into layers, each filled in turn with the
    longest routes first. If they fit, this is the answer.
-3. Orders are searched for with whole chunks that go forward in them (`at_scale`).
+3. Orders are searched for with whole chunks that go forward in them (`lanes`).
 4. The linear program finds the best split of pairs in the best few of these orders (`program`).
 
 2 and 4 are for small networks, on which the search also begins from several orders; see
@@ -16,20 +16,25 @@ unrestricted optimum it can be at most, but better orders may exist unless the g
 `benchmarks/deadlock_free.py` measures it.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 
 from alltoall.errors import InputError, TimeLimitError, UsageError
 from alltoall.flows.methods import solve_master, solve_sources
 from alltoall.ir.answer import Certificate
-from alltoall.ir.flow import Flow
 from alltoall.ir.grid import grid_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.units import normal_units
 from alltoall.placing.negotiate import NEGOTIATION
-from alltoall.routes.deadlock_free.at_scale import OrderSearch, TriedOrder, routes_of_channels
 from alltoall.routes.deadlock_free.by_program import best_paths
-from alltoall.routes.deadlock_free.lanes import Lanes, by_dimension, hop_layers
+from alltoall.routes.deadlock_free.lanes import (
+    Lanes,
+    OrderSearch,
+    by_dimension,
+    hop_layers,
+    routes_of_channels,
+)
 from alltoall.routes.deadlock_free.tables import route_by_tables
 from alltoall.routes.dimension_order import pack_by_dimension, route_by_dimension
 from alltoall.routes.extp import routes_of_flow
@@ -54,7 +59,7 @@ DATELINE_LAYERS = 2
 """Layers that are enough for dimension order with datelines on any grid."""
 
 DEFAULT_LAYERS = 4
-"""Virtual layers unless told otherwise: what all but the smallest cards have."""
+"""Default number of virtual layers, which all but the smallest NICs have."""
 
 
 def route_deadlock_free(problem: Problem, settings: RouteSettings) -> Routes:
@@ -63,15 +68,29 @@ def route_deadlock_free(problem: Problem, settings: RouteSettings) -> Routes:
 
 
 def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) -> Routes:
-    """Return the fastest routes found that need at most so many virtual layers."""
+    """Return the fastest routes found within the virtual layers."""
     if layers < 1:
         raise UsageError(f"{layers} virtual layers; expected at least 1")
-    settings, units = settings.begin(), normal_units(problem)
+    units = normal_units(problem)
     if settings.destination_based:
-        return units.restored(_found(_by_tables(units.problem, settings), problem, 1, settings))
-    small = _work(problem, layers) <= PROGRAM_WORK
-    found = (_on_small if small else _at_scale)(units.problem, layers, settings)
-    return units.restored(_found(found, problem, layers, settings))
+        layers, advice = 1, "leave out destination-based"
+        certificate = _proof(units.problem, settings)
+        first = _by_dimension(units.problem, 1, certificate, change=False)
+        found = route_by_tables(units.problem, certificate, METHOD, settings, first)
+    else:
+        small, advice = _work(problem, layers) <= PROGRAM_WORK, "allow more layers"
+        found = (_on_small if small else _at_scale)(units.problem, layers, settings)
+    if found is not None:
+        return units.restored(found)
+    if settings.solve.out_of_time():
+        raise TimeLimitError(
+            f"{problem.topology.name}: {settings.solve.why_late()} came before any "
+            f"deadlock-free routes within {layers} virtual layer(s); allow more time"
+        )
+    raise InputError(
+        f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
+        f"in which every pair has a route; {advice}"
+    )
 
 
 def _work(problem: Problem, layers: int) -> int:
@@ -91,11 +110,16 @@ def _at_scale(problem: Problem, layers: int, settings: RouteSettings) -> Routes 
 
 
 def _on_small(problem: Problem, layers: int, settings: RouteSettings) -> Routes | None:
-    """Return the best routes found with so many layers or fewer: more layers are never worse."""
+    """Return the best routes found with this many layers or fewer."""
     flow = solve_sources(problem, settings.solve.sharing())
     best = _by_dimension(problem, layers, flow.certificate, settings.layer_change)
     if best is None or best.gap > settings.solve.gap:
-        best = _fastest(best, _packed(flow, layers, settings))
+        with suppress(TimeoutError):  # The routes of the unrestricted optimum, if layers hold them.
+            routes = routes_of_flow(flow, settings.solve, METHOD)
+            late = settings.solve.out_of_time
+            layer = first_fit(routes, dependencies_of(routes), longest_first, late)
+            if layer.max() < layers:
+                best = _fastest(best, replace(routes, layer=layer))
     for count in range(min(layers, USEFUL_LAYERS), 0, -1):
         if best is not None and (best.gap <= settings.solve.gap or settings.solve.out_of_time()):
             break
@@ -110,17 +134,6 @@ def _fastest(*found: Routes | None) -> Routes | None:
     return min(routes, key=lambda each: each.time, default=None)
 
 
-def _packed(flow: Flow, layers: int, settings: RouteSettings) -> Routes | None:
-    """Return the routes of the unrestricted optimum if so many layers hold them."""
-    late = settings.solve.out_of_time
-    try:
-        routes = routes_of_flow(flow, settings.solve, METHOD)
-        layer = first_fit(routes, dependencies_of(routes), longest_first, late)
-    except TimeoutError:
-        return None
-    return replace(routes, layer=layer) if layer.max() < layers else None
-
-
 def _search_small(lanes: Lanes, certificate: Certificate, settings: RouteSettings) -> Routes | None:
     """Return the best routes of the program in the best orders found, or of whole chunks."""
     searching = replace(settings, solve=settings.solve.sharing())
@@ -132,44 +145,10 @@ def _search_small(lanes: Lanes, certificate: Certificate, settings: RouteSetting
         done = best is None or best.gap <= settings.solve.gap or settings.solve.out_of_time()
         if done or tried.placed is None:
             break
-        best = _fastest(best, _by_program(lanes, tried, certificate, settings))
+        found = best_paths(lanes, tried.order, settings.solve)
+        if found is not None:  # Else time is too short.
+            best = _fastest(best, routes_of_channels(lanes, *found, certificate, METHOD))
     return best
-
-
-def _by_program(
-    lanes: Lanes, tried: TriedOrder, certificate: Certificate, settings: RouteSettings
-) -> Routes | None:
-    """Return the best routes in an order; None if time is too short."""
-    found = best_paths(lanes, tried.order, settings.solve)
-    return None if found is None else routes_of_channels(lanes, *found, certificate, METHOD)
-
-
-def _found(best: Routes | None, problem: Problem, layers: int, settings: RouteSettings) -> Routes:
-    """Return the routes, or raise the reason why there are none."""
-    if best is not None:
-        return best
-    _require_time(problem, layers, settings)
-    advice = "leave out destination-based" if settings.destination_based else "allow more layers"
-    raise InputError(
-        f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
-        f"in which every pair has a route; {advice}"
-    )
-
-
-def _require_time(problem: Problem, layers: int, settings: RouteSettings) -> None:
-    """Raise if it is the time that ended the search."""
-    if settings.solve.out_of_time():
-        raise TimeLimitError(
-            f"{problem.topology.name}: {settings.solve.why_late()} came before any "
-            f"deadlock-free routes within {layers} virtual layer(s); allow more time"
-        )
-
-
-def _by_tables(problem: Problem, settings: RouteSettings) -> Routes | None:
-    """Return routes by tables of destinations, in one layer."""
-    certificate = _proof(problem, settings)
-    first = _by_dimension(problem, 1, certificate, change=False)
-    return route_by_tables(problem, certificate, METHOD, settings, first)
 
 
 def _proof(problem: Problem, settings: RouteSettings) -> Certificate:
@@ -182,9 +161,9 @@ def _proof(problem: Problem, settings: RouteSettings) -> Certificate:
 def _by_dimension(
     problem: Problem, layers: int, certificate: Certificate, change: bool
 ) -> Routes | None:
-    """Return routes in dimension order, on a grid where so many layers are enough for them.
+    """Return routes in dimension order, on a grid if the layers suffice.
 
-    They change layer only where they may, and else would need more of them.
+    They change layers if allowed, and need more layers otherwise.
     """
     grid = grid_of(problem.topology)
     if grid is None:

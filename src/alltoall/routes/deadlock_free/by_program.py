@@ -7,10 +7,13 @@ For a given order the least time is the concurrent flow program with one group p
                 B x[g]  =  wanted[g]                                           for every group g
                 x >= 0
 
-where B is the incidence matrix of the layered graph. The channels at a node, sorted by the order,
-are like trains at a station: who arrives on a channel can leave on every later one. So a node has a
-chain of copies, a new copy whenever an arrival follows a departure; channels join copies, and
-waiting joins a copy to the next. The copies are at most twice as many as the channels.
+where B is the incidence matrix of the layered graph. Flow
+that arrives at a node on a channel can leave
+on every later channel of the order. So a node
+has a chain of copies, a new copy whenever an
+arrival follows a departure; channels join
+copies, and a storage link joins each copy to
+the next. The copies are at most twice as many as the channels.
 
 A terminal has two more copies: one where its flow starts, joined to the first copy of its chains,
 and one where flow for it ends, joined from the last.
@@ -51,7 +54,7 @@ def best_paths(lanes: Lanes, order: Ints, settings: SolveSettings) -> tuple[Path
 class LayeredGraph:
     """Link c of `graph` is channel c of the lanes; after the channels come free links.
 
-    `node` is the node of the topology of which each node of the graph is a copy. Terminal t starts
+    `node` is the topology's node of each copy. Terminal t starts
     at `starts[t]` and ends at `ends[t]`.
     """
 
@@ -100,8 +103,15 @@ def solve_layered(
 
 def layered_graph(lanes: Lanes, order: Ints) -> LayeredGraph:
     """Build the graph of an order of all channels, first to last."""
-    topology = lanes.problem.topology
-    copies, channels = _chains(lanes, order)
+    topology, ends_of = lanes.problem.topology, np.concatenate(lanes.ends)
+    timetable = np.lexsort((np.tile(np.argsort(order), 2), ends_of))
+    at, arrives = ends_of[timetable], np.repeat((False, True), len(order))[timetable]
+    begins = np.ones(len(at), dtype=np.bool_)
+    begins[1:] = (at[1:] != at[:-1]) | (arrives[1:] & ~arrives[:-1])
+    copy = np.empty(len(at), dtype=np.int64)
+    copy[timetable] = np.cumsum(begins) - 1
+    # The node of each copy, and the copies at the tail and the head of each channel.
+    copies, channels = at[begins], copy.reshape(2, len(order))
     waits = np.flatnonzero(copies[1:] == copies[:-1])
     starts = len(copies) + np.arange(len(topology.terminals))
     ends = starts + len(starts)
@@ -132,19 +142,6 @@ def layered_graph(lanes: Lanes, order: Ints) -> LayeredGraph:
     return LayeredGraph(lanes, graph, node, starts, ends)
 
 
-def _chains(lanes: Lanes, order: Ints) -> tuple[Ints, Ints]:
-    """Return the node of each copy, and the copies at the tail and the head of each channel."""
-    node = np.concatenate(lanes.ends)
-    arriving = np.repeat((False, True), len(order))
-    timetable = np.lexsort((np.tile(np.argsort(order), 2), node))
-    at, arrives = node[timetable], arriving[timetable]
-    begins = np.ones(len(at), dtype=np.bool_)
-    begins[1:] = (at[1:] != at[:-1]) | (arrives[1:] & ~arrives[:-1])
-    copy = np.empty(len(at), dtype=np.int64)
-    copy[timetable] = np.cumsum(begins) - 1
-    return at[begins], copy.reshape(2, len(order))
-
-
 def _channel_paths(lanes: Lanes, paths: Paths) -> Paths:
     """Return paths of the layered graph as paths of channels, without free links and loops."""
     tail, head = (ends.tolist() for ends in lanes.ends)
@@ -162,7 +159,7 @@ def _channel_paths(lanes: Lanes, paths: Paths) -> Paths:
 
 
 def _simple(channels: list[int], tail: list[int], head: list[int]) -> list[int]:
-    """Return a path without its loops; what goes forward in an order still does."""
+    """Return a path without its loops; it still goes forward in the order."""
     place = {tail[channels[0]]: 0}
     simple: list[int] = []
     for channel in channels:

@@ -1,13 +1,13 @@
 """Forwarding tables without deadlocks in one layer, for switches without layers.
 
-Every order of the links in which all pairs have a way forward has tables: read from the last link
-to the first, a node takes one that leads to where a way is known already. If every link has one
-back, up*/down* is such an order: towards a root first, then away from it. So there is always an
-answer, but its traffic crowds around the root.
+An order of the links in which all pairs have a forward path has tables: from the last link to the
+first, a node takes a link to a node with a known path. If every link has a reverse link, up*/down*
+is such an order: towards a root first, then away from it. So there is always an answer, but its
+traffic concentrates at the root.
 
-Better orders are those that `OrderSearch` finds for routes of any kind in one layer. In the
-tables of an order nodes then change their links one after the other (`routes.by_destination`), as
-long as the turns of all tables together close no cycle: the order itself may change on the way.
+`OrderSearch` finds better orders for any routes in one layer. Nodes then change their links in the
+tables one by one (`routes.by_destination`), as long as the turns of all tables together close no
+cycle: the order may change meanwhile.
 Several orders are tried, each several times, and the best tables are returned.
 """
 
@@ -25,8 +25,7 @@ from alltoall.ir.topology import Topology
 from alltoall.placing.negotiate import NEGOTIATION
 from alltoall.routes.baselines.tables import routes_from_tables
 from alltoall.routes.by_destination import Spreading
-from alltoall.routes.deadlock_free.at_scale import ALL_CHUNKS, OrderSearch
-from alltoall.routes.deadlock_free.lanes import Lanes, up_down_orders
+from alltoall.routes.deadlock_free.lanes import ALL_CHUNKS, Lanes, OrderSearch, up_down_orders
 from alltoall.routes.layers.dependencies import dependencies_of, link_orders
 from alltoall.routes.weights import round_up_time
 from alltoall.settings import RouteSettings
@@ -35,7 +34,7 @@ MOST_TABLE_TRIES = 4
 """Orders searched for at most, and tries in each; `benchmarks/deadlock_free.py` measures it."""
 
 Start = tuple[Ints, Ints]
-"""Tables to begin with, and an order of the links in which their ways go forward."""
+"""Initial tables, and an order of the links in which their paths go forward."""
 
 
 def route_by_tables(

@@ -1,21 +1,21 @@
-"""Layers for routes: filled one route after the other, or emptied of those that close cycles.
+"""Layers for routes: filled route by route, or emptied of routes that close cycles.
 
 - `lash` (Skeie, Lysne and Theiss, "Layered shortest path (LASH) routing in irregular system area
   networks", IPDPS 2002): every route, in the order in which the routes come, goes into the first
   layer in which it closes no cycle of channel dependencies.
 - `lash-sequential` (the paper's variant): one layer is filled as far as possible, then the next.
-  Filled in the same order, layers one after the other hold exactly what `lash` puts into them, so
-  what the variant gains comes from looking at what is left before each layer: see `ORDERS`. A
+  In the same order of routes this equals `lash`; the variant gains by reordering the remaining
+  routes before each layer: see `ORDERS`. A
   packing with one order throughout is made for each of them; one that takes, layer by layer, the
   order that places most dependencies; packings in which the sources come in random order; and one
-  by orders of the links instead of the routes (`routes.layers.orders`). On a grid, the orders of
-  the links that suit dimension-ordered routes come first (`routes.dimension_order`). The fewest
-  layers win, the earlier packing if equal. For very many routes only the packings by orders of the
-  links, which cost a tenth, are made.
+  by orders of the links instead of the routes (`layer_orders`). On a grid, the orders of the links
+  that suit dimension-ordered routes come first (`routes.dimension_order`). The fewest layers win,
+  the earlier packing if equal. For very many routes only the packings by orders of the links, which
+  cost a tenth, are made.
 - `df-sssp` (Domke, Hoefler and Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
   IPDPS 2011): all routes begin in one layer. A depth-first search looks for a cycle of channel
   dependencies; the routes that have the rarest dependency of the cycle move to the next layer. The
-  search goes on where its path was broken, until the layer is acyclic.
+  search continues where its path was broken, until the layer is acyclic.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,9 +34,9 @@ from alltoall.routes.layers.dependencies import (
     circular_route,
     dependencies_of,
     fill_layer,
+    pack_by_orders,
     turn_weights,
 )
-from alltoall.routes.layers.orders import pack_by_orders
 from alltoall.settings import Late, SolveSettings
 
 Order = Callable[[Routes, Dependencies, Ints], Floats]
@@ -126,22 +126,16 @@ def pack(
     layer = np.zeros(routes.count, dtype=np.int64)
     left = np.flatnonzero(dependencies.length)
     for level in range(limit):
-        fillings = [_filled(routes, dependencies, left, order, late) for order in orders]
+        fillings = []
+        for order in orders:
+            offered = left[np.argsort(order(routes, dependencies, left), kind="stable")]
+            fillings.append(np.flatnonzero(fill_layer(dependencies, offered, late)[0]))
         taken = max(fillings, key=lambda mine: int(dependencies.length[mine].sum()))
         layer[taken] = level
         left = np.setdiff1d(left, taken, assume_unique=True)
         if not len(left):
             return layer
     return None
-
-
-def _filled(
-    routes: Routes, dependencies: Dependencies, left: Ints, order: Order, late: Late
-) -> Ints:
-    """Return the routes that one layer takes if they are offered in a certain order."""
-    offered = left[np.argsort(order(routes, dependencies, left), kind="stable")]
-    taken, _ = fill_layer(dependencies, offered, late)
-    return np.flatnonzero(taken)
 
 
 def longest_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
@@ -166,7 +160,6 @@ ORDERS: Sequence[Order] = (
     _most_shared_first,
 )
 """The orders in which `lash-sequential` offers the remaining routes to a new layer."""
-
 
 MOST_CYCLES = 1_000
 """Cycles broken in one call of the core, so that a time limit is heard in between."""

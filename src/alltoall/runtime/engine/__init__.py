@@ -1,1 +1,1 @@
-"""The exchange in C, and how it is built; `engine.h` is the page to begin with."""
+"""The exchange in C, and its build; start reading at `engine.h`."""

@@ -14,7 +14,7 @@ from alltoall.ir.messages import RANGE, RankMessages
 
 ERROR_BYTES = 256
 LARGEST_SHARD = 2**31 - 1
-"""Bytes of a shard: what the engine counts a run in."""
+"""Most bytes of a shard: the engine counts the bytes of a run in 31 bits."""
 
 
 class _Call(ctypes.Structure):
@@ -32,8 +32,8 @@ class _Call(ctypes.Structure):
 class EngineExchange:
     """The exchange of one rank, one all-to-all at a time.
 
-    `comm` is the handle of a communicator of its own, whose ranks are those of the messages, and
-    which outlives this; `handle_bytes` is the size of such a handle, in which libraries differ.
+    `comm` is the handle of a private communicator with the ranks of the messages, which outlives
+    the exchange; `handle_bytes` is the size of the handle, which depends on the library.
     """
 
     def __init__(self, engine: Path, part: RankMessages, comm: int, handle_bytes: int) -> None:
@@ -70,7 +70,7 @@ class EngineExchange:
     def start(self, places: tuple[int, int], shard: PerShard, offsets: tuple[Ints, Ints]) -> None:
         """Start an all-to-all between buffers at two addresses.
 
-        `offsets` are where the shards to and from each rank begin; `test` until it is done.
+        `offsets` are the starts of the shards to and from each rank; call `test` until it is done.
         """
         if self._layout is None or self._layout[0] is not shard or self._layout[1] is not offsets:
             self._call, self._kept = _call_of(shard, offsets)
@@ -80,16 +80,16 @@ class EngineExchange:
         _check(self._library.a2a_start(self._exchange, ctypes.byref(self._call), self._turn))
 
     def test(self) -> bool:
-        """Go on as far as there is no need to wait; return whether all is over."""
+        """Make progress without waiting; return whether the all-to-all is complete."""
         _check(self._library.a2a_test(self._exchange, ctypes.byref(self._done)))
         return bool(self._done.value)
 
     def wait(self) -> None:
-        """Go on until all is over."""
+        """Wait until the all-to-all is complete."""
         _check(self._library.a2a_wait(self._exchange))
 
     def free(self) -> None:
-        """Give back what it holds; the last call."""
+        """Free the memory of the exchange; the last call."""
         self._library.a2a_exchange_free(self._exchange)
         self._library.a2a_plan_free(self._plan)
 

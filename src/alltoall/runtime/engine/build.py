@@ -1,8 +1,9 @@
-"""Build the engine with the user's own mpicc: once for each MPI, and kept in the user's cache.
+"""Build the engine with the user's mpicc: once for each MPI, kept in the user's cache.
 
-Two libraries and a program come of it. The engine is linked to the MPI library; what is preloaded
-into programs is not, because launchers and shells of a job get it, too. The program is a rank that
-checks and times an all-to-all. What needs no MPI is built with the user's cc (`build_library`).
+The build makes two libraries and a program. The engine is linked to the MPI library; the preloaded
+library is not, because launchers and shells of a job load it, too. The program is a rank that
+checks and times an all-to-all. Libraries without MPI are built with the user's cc
+(`build_library`).
 """
 
 import hashlib
@@ -30,7 +31,7 @@ HEADERS = ("engine.h", "team.h", "hosted.h", "entries.h", "sides.h", "calls.h", 
 FLAGS = ("-O2", "-std=gnu11", "-D_GNU_SOURCE", "-pthread")
 LIBRARY = ("-fPIC", "-shared")
 ONLY_NEEDED = (*LIBRARY, "-fvisibility=hidden", "-Wl,--as-needed")
-"""Of what is preloaded: it must not pull in the MPI library."""
+"""Linker flag of the preloaded library, which must not load the MPI library."""
 
 COMPILE_SECONDS = 120
 TOLD_LINES = 12
@@ -39,7 +40,7 @@ _LIBMPI = re.compile(r"\(NEEDED\).*\[(libmpi[^\]]*)\]")
 
 @dataclass(frozen=True)
 class Engine:
-    """The files of a built engine, and the MPI library that it is for, as linkers call it."""
+    """The files of a built engine, and the linker name of its MPI library."""
 
     engine: Path
     preload: Path
@@ -48,7 +49,7 @@ class Engine:
 
 
 def cache_folder() -> Path:
-    """Return where what is built is kept."""
+    """Return the folder of built engines."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "alltoall"
 
@@ -56,10 +57,10 @@ def cache_folder() -> Path:
 def find_mpicc(
     choice: str | None = None, launcher: str | None = None, kind: str | None = None
 ) -> Path:
-    """Find the compiler of an MPI: the one named, that beside a launcher, or that on the PATH.
+    """Find the compiler of an MPI: the named one, that beside a launcher, or that on the PATH.
 
-    Where two MPIs share a folder, the launcher of one may be beside the compiler of the other:
-    `kind` (`mpich`, `openmpi`) leaves those of others out.
+    If two MPIs share a folder, a launcher may be beside the other's compiler: `kind` (`mpich`,
+    `openmpi`) skips the others.
     """
     if choice is not None:
         found = shutil.which(choice)
@@ -80,7 +81,7 @@ def find_mpicc(
 
 
 def _kind_of(mpicc: str) -> str:
-    """Return whose compiler it is: only Open MPI's knows this option; others are as MPICH's."""
+    """Return the kind of a compiler: only Open MPI's knows this option; others are as MPICH's."""
     try:
         _run([mpicc, "--showme:version"])
     except MissingComponentError:
@@ -133,7 +134,7 @@ def build_library(source: Path) -> Path:
 
 
 def built_for(libmpi: str) -> Engine | None:
-    """Return an engine that has been built for an MPI library, if there is one."""
+    """Return the built engine for an MPI library, or None."""
     return next((each for each in _all_built() if each.libmpi == libmpi), None)
 
 
@@ -162,7 +163,7 @@ def _digest(*parts: bytes) -> str:
 
 
 def _means(mpicc: Path) -> bytes:
-    """Return what a compiler says that it does, which tells one MPI from another."""
+    """Return the output of a compiler's dry run, which identifies the MPI."""
     return _run([str(mpicc), "-show"]).encode()
 
 

@@ -1,4 +1,4 @@
-"""What a rank in C is told: the lines that `rank.c` reads."""
+"""The job file of a rank in C: the lines that `rank.c` reads."""
 
 from collections.abc import Iterator
 from math import ceil
@@ -37,7 +37,7 @@ def _lines(job: RunJob, demand: Demand) -> Iterator[str]:
 
 
 def _size(size: int, shard: PerShard) -> str:
-    """Return the bytes of a unit, then those of every shard, or -1 and those of every pair."""
+    """Return the bytes of a unit, then the bytes of every shard, or -1 and those of every pair."""
     if shard.counts is None:
         return f"{size} {shard.most}"
     return f"{size} -1 {' '.join(map(str, shard.counts.ravel().tolist()))}"

@@ -5,9 +5,8 @@
     alltoall.v([send, counts], [recv, counts])           # as comm.Alltoallv
     pending = alltoall.start(send, recv)                 # and later pending.wait()
 
-Bytes go between the user's buffers and the scratch buffer without copies in between. The exchange
-is the engine's, in C, where all ranks have it (`runtime.engine`), and else that of
-`requests`, for which any MPI 3 will do.
+Bytes move between the user's buffers and the scratch buffer without further copies. The engine in C
+exchanges them if all ranks have it (`runtime.engine`), else `requests`, which needs any MPI 3.
 """
 
 from alltoall.runtime.mpi.alltoall import Alltoall, Pending

@@ -21,7 +21,7 @@ from alltoall.runtime.parts import Given, is_spec, messages_for, part_of
 from alltoall.runtime.spans import Sizes, sizes_of
 
 Layout = tuple[PerShard, tuple[Ints, Ints]]
-"""The bytes of all shards, and where those to and from each rank begin."""
+"""The bytes of all shards, and the offsets of those to and from each rank."""
 
 Lengths = tuple[tuple[int, int], int]
 """Of the buffers of a call: bytes and items to send, and bytes to receive."""
@@ -62,24 +62,24 @@ class Alltoall:
     def __call__(self, send: Any, recv: Any, sizes: Sizes = None) -> None:
         """Send shard d of `send` to rank d, and receive the shard from rank s as shard s of `recv`.
 
-        In mpi4py's order, and with its buffers: an array, or a list of one and a datatype, perhaps
-        with a count of items in between; `send` may be `MPI.IN_PLACE`. Contiguous, of one type, and
-        apart. If `sizes` is left out, both are of one size, a multiple of the number of ranks; else
-        it is the bytes of a shard of size 1, or a matrix with the bytes of every pair, the same at
-        all ranks.
+        Arguments are in mpi4py's order and form: an array, or a list of an array, an optional count
+        and a datatype; `send` may be `MPI.IN_PLACE`. Buffers are contiguous, of one type, and do
+        not overlap. Without `sizes`, both have one size, a multiple of the number of ranks; `sizes`
+        is the bytes of a shard of size 1, or a matrix with the bytes of every pair, equal at all
+        ranks.
         """
         self.start(send, recv, sizes).wait()
 
     def v(self, send: Any, recv: Any, sizes: Sizes = None) -> None:
-        """Send each rank as much as `counts` say, as `comm.Alltoallv(send, recv)` does.
+        """Send `counts` items to each rank, as `comm.Alltoallv(send, recv)` does.
 
-        Both are lists `[array, counts, displacements, datatype]` in items, the last two perhaps
-        left out. Ranks tell each other their counts, unless `sizes` has the bytes of every pair.
+        Both are lists `[array, counts, displacements, datatype]`, the last two optional. Ranks
+        exchange their counts, unless `sizes` has the bytes of every pair.
         """
         self.start_v(send, recv, sizes).wait()
 
     def start(self, send: Any, recv: Any, sizes: Sizes = None) -> "Pending":
-        """Start a call; buffers must not be touched before `wait()` of what this returns."""
+        """Start a call; buffers must not be touched before `wait()` on the result."""
         taken = buffer_of(recv, "receive")
         given = copy_of(taken) if send is MPI.IN_PLACE else buffer_of(send, "send")
         for side in (given, taken):
@@ -99,7 +99,7 @@ class Alltoall:
         return shard, (shard.in_input(here, others), shard.in_output(others, here))
 
     def start_v(self, send: Any, recv: Any, sizes: Sizes = None) -> "Pending":
-        """Start a call of `v`; buffers must not be touched before `wait()` of what this returns."""
+        """Start a call of `v`; buffers must not be touched before `wait()` on the result."""
         taken = buffer_of(recv, "receive")
         given = copy_of(taken) if send is MPI.IN_PLACE else buffer_of(send, "send")
         require_fit(given, taken)
@@ -152,26 +152,26 @@ class Alltoall:
 
 @dataclass(eq=False)
 class Pending:
-    """A call that has been started. It goes on while `test` or `wait` is called, and then only."""
+    """A started call. It makes progress only in `test` and `wait`."""
 
     _exchange: "InC | InPython"
     _buffers: tuple[Bytes, Bytes]
     done: bool = False
 
     def test(self) -> bool:
-        """Go on as far as there is no need to wait; return whether the call is over."""
+        """Make progress without waiting; return whether the call is complete."""
         self.done = self.done or self._exchange.test()
         return self.done
 
     def wait(self) -> None:
-        """Go on until the call is over."""
+        """Wait until the call is complete."""
         if not self.done:
             self._exchange.wait()
             self.done = True
 
 
 def _part(work: Given | RankMessages, comm: "MPI.Intracomm") -> RankMessages:
-    """Return this rank's messages; a schedule for a SPEC is made once, for all."""
+    """Return this rank's messages; one rank makes the schedule of a SPEC for all."""
     rank = comm.Get_rank()
     if isinstance(work, RankMessages):
         return work
@@ -215,5 +215,5 @@ class InC:
     def start(
         self, given: Bytes, taken: Bytes, shard: PerShard, offsets: tuple[Ints, Ints]
     ) -> None:
-        """Start an all-to-all; offsets are where the shards to and from each rank begin."""
+        """Start an all-to-all; `offsets` are the starts of the shards to and from each rank."""
         self._exchange.start((address_of(given), address_of(taken)), shard, offsets)

@@ -1,4 +1,4 @@
-"""What callers of mpi4py give as buffers, in bytes."""
+"""Buffer arguments of mpi4py, in bytes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Side:
 
 
 def buffer_of(spec: Any, name: str) -> Side:
-    """Return what a buffer of mpi4py's is: an array, or a list of one and what it counts."""
+    """Return the buffer of an mpi4py argument: an array, or a list with an array."""
     array, *rest = spec if isinstance(spec, list | tuple) else (spec,)
     datatype = rest.pop() if rest and isinstance(rest[-1], MPI.Datatype | str) else None
     if isinstance(datatype, str):

@@ -18,7 +18,7 @@ from alltoall.runtime.streams import ChunkLayout, Packet, Streams, advance, play
 
 
 class WorldRank:
-    """What any rank of a run over MPI has, however it exchanges shards."""
+    """Common part of all ranks of a run over MPI."""
 
     def __init__(self, comm: "MPI.Intracomm", demand: Demand, way: str) -> None:
         self._comm, self.demand = comm, demand
@@ -69,10 +69,10 @@ HEAD_BYTES = 24
 
 
 class _Mail:
-    """Packets between this rank and others, for one exchange: nobody leaves before all have ended.
+    """Packets between this rank and others, for one exchange that ends with a barrier.
 
-    A send ends when it is received, so that nothing is under way after the barrier at the end; and
-    two exchanges in turn have different tags, as a rank may begin the next while others leave.
+    Sends are synchronous, so that nothing is in transit after the barrier; successive exchanges
+    have different tags, since a rank may start the next while others leave.
     """
 
     def __init__(self, comm: "MPI.Intracomm", tag: int, width: int) -> None:
@@ -87,7 +87,7 @@ class _Mail:
         self._sent.append((self._comm.Issend([packet, MPI.BYTE], peer, self._tag), packet))
 
     def arrived(self) -> list[Packet]:
-        """Receive what has come."""
+        """Receive all packets that have arrived."""
         found: list[Packet] = []
         while self._comm.Iprobe(MPI.ANY_SOURCE, self._tag, self._status):
             source = self._status.Get_source()
@@ -116,7 +116,7 @@ class StreamsEndpoint(WorldRank):
             raise UsageError(f"{self.ranks} ranks for a program of {len(work.ranks)}")
 
     def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """All-to-all by the instructions; that they come to an end is what `verify` has found."""
+        """Exchange by the instructions; `verify` has proven that they end."""
         rank = self.here[0]
         layout = ChunkLayout(self._work, rank, shard)
         memory = layout.memory(send[0], recv[0])

@@ -1,4 +1,4 @@
-"""The MPI that mpi4py has found; the only file that imports mpi4py."""
+"""mpi4py's MPI; the only file that imports mpi4py."""
 
 from alltoall.errors import MissingComponentError, how_to_install
 

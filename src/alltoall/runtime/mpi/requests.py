@@ -20,9 +20,9 @@ BATCH_REQUESTS = 8
 
 
 def let_go(plan: RankMessages, requests: Sequence[int]) -> dict[int, int]:
-    """Return the send that waits until another one is received, by that other one.
+    """Return, by send, the later send that waits until it is received.
 
-    It is the first of a batch to a peer; the other is the last of the batch before the one before.
+    The later one starts a batch to a peer; the earlier one ends the batch two before.
     """
     found: dict[int, int] = {}
     batches: dict[int, tuple[int, int | None, int | None]] = {}
@@ -38,7 +38,7 @@ def let_go(plan: RankMessages, requests: Sequence[int]) -> dict[int, int]:
 
 
 class Progress:
-    """Counts down what each message waits for, and the requests that each consists of."""
+    """Counters of the dependencies and the requests of each message."""
 
     def __init__(
         self, plan: RankMessages, requests: Sequence[int], let_go: Mapping[int, int]
@@ -52,7 +52,7 @@ class Progress:
         self.unfinished = sum(requests)
 
     def ready(self) -> list[int]:
-        """Return the messages that wait for nothing: the first to start."""
+        """Return the messages without dependencies, which start first."""
         return self._started([each for each, count in enumerate(self._waiting) if count == 0])
 
     def finish(self, messages: Iterable[int]) -> list[int]:
@@ -67,7 +67,7 @@ class Progress:
         return self._started(free)
 
     def _started(self, messages: list[int]) -> list[int]:
-        """Return messages that start now, and those that were only waiting for their turn."""
+        """Return messages that start now, with those that waited for their turn only."""
         for message in messages:
             after = self._next_alike[message]
             if after is not None and self._meet(after):
@@ -78,7 +78,7 @@ class Progress:
         return (self._let_go[message],) if message in self._let_go else ()
 
     def _meet(self, message: int) -> bool:
-        """Note one thing that a message waited for; return whether it may start."""
+        """Count down a dependency of a message; return whether it may start."""
         self._waiting[message] -= 1
         return self._waiting[message] == 0
 
@@ -91,7 +91,7 @@ GATHER_BYTES = 16 * 1024
 """Messages of up to this many bytes travel as one, wherever their bytes lie."""
 
 MAX_BINDINGS = 8
-"""For how many pairs of buffers requests are kept; the one not used for longest goes first."""
+"""Pairs of buffers whose requests are cached; the least recently used is freed first."""
 
 
 class InPython:
@@ -111,7 +111,7 @@ class InPython:
     def start(
         self, given: Bytes, taken: Bytes, shard: PerShard, offsets: tuple[Ints, Ints]
     ) -> None:
-        """Start an all-to-all; shards that do not lie one after another are copied together."""
+        """Start an all-to-all; shards with gaps between them are copied together."""
         rank, others = self._plan.rank, np.arange(shard.ranks)
         here = np.full(shard.ranks, rank)
         ends = (shard.in_input(here, others), shard.in_output(others, here))
@@ -132,7 +132,7 @@ class InPython:
             self._binding.start(self._progress.ready())
 
     def test(self) -> bool:
-        """Go on; a step that ends in a barrier is waited for."""
+        """Make progress; wait only for a step with a barrier."""
         if self._sync == "step":
             self.wait()
         elif self._progress.unfinished:
@@ -140,7 +140,7 @@ class InPython:
         return self._over()
 
     def wait(self) -> None:
-        """Start every message as soon as what it waits for has finished; or step by step."""
+        """Start every message once its dependencies have finished, or step by step."""
         if self._sync == "step":
             self._march()
         while self._progress.unfinished:
@@ -177,7 +177,7 @@ class InPython:
             self._bindings.popitem()[1].free()
 
     def _bound(self, send: Bytes, recv: Bytes, shard: PerShard) -> "_Binding":
-        """Return requests for these addresses and these sizes, new ones only if there are none."""
+        """Return the requests for these addresses and sizes, cached if possible."""
         sizes = shard.most if shard.counts is None else shard.counts.tobytes()
         key = (address_of(send), address_of(recv), sizes)
         found = self._bindings.get(key)
@@ -221,7 +221,7 @@ class _Binding:
         self.message = np.repeat(np.arange(plan.messages), self.counts).tolist()
 
     def progress(self) -> Progress:
-        """Return what says when to start each message of a call."""
+        """Return the counters that start each message of a call."""
         return Progress(self._plan, self.counts, self._let_go)
 
     def start(self, messages: "list[int] | range") -> None:
@@ -238,7 +238,7 @@ class _Binding:
             datatype.Free()
 
     def _specs(self, runs: list[Span]) -> list[Any]:
-        """Return what MPI is to move: one datatype over all runs, or each run."""
+        """Return the datatypes to move: one over all runs, or one per run."""
         places = [(self._bases[buffer] + offset, count) for buffer, offset, count in runs]
         if len(runs) == 1 or sum(count for _, count in places) > GATHER_BYTES:
             return [[MPI.buffer.fromaddress(*place), MPI.BYTE] for place in places]

@@ -29,7 +29,7 @@ def demand_from_json(value: object, topology: Topology, where: str) -> Demand:
 
     A matrix has one row and column per terminal, or one per node with nothing for the others, or
     one per node that `names` lists, in its order. `entries` are `[source, destination, amount]`.
-    Nodes are numbers, or texts that name them; what is not listed is zero.
+    Nodes are numbers or names; missing entries are zero.
     """
     if isinstance(value, list):
         return demand_from_matrix(matrix_of(value, where), topology, where)
@@ -119,7 +119,7 @@ def _demand_from_entries(entries: list[Any], topology: Topology, where: str) -> 
 
 
 def _zeros(topology: Topology, where: str) -> Floats:
-    """Return an empty demand matrix, if there is room for one."""
+    """Return an empty demand matrix; refuse one that is too large."""
     if len(topology.terminals) ** 2 > MAX_CELLS:
         raise DemandError(
             f"{where}: a demand between {len(topology.terminals):,} terminals; expected at most "

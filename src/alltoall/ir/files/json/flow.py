@@ -30,7 +30,7 @@ FLOW_FORMAT = "alltoall.flow/1"
 
 
 def flow_to_json(flow: Flow) -> dict[str, Any]:
-    """Return the JSON form of a flow with its problem and certificate: all that a check needs."""
+    """Return the JSON form of a flow, its problem and its certificate."""
     node = flow.problem.topology.terminals.tolist()
     destination = flow.destination.tolist() if flow.destination is not None else None
     start, link, amount = flow.start.tolist(), flow.link.tolist(), flow.amount.tolist()
@@ -59,7 +59,7 @@ def flow_to_json(flow: Flow) -> dict[str, Any]:
 
 
 def flow_from_json(value: object, where: str) -> Flow:
-    """Build a flow from its JSON form; `check.flow` says whether it is true."""
+    """Build a flow from its JSON form, unchecked (see `check.flow`)."""
     obj = artefact(value, FLOW_FORMAT, where)
     topology = topology_from_json(obj.get("topology"), f"{where}: topology")
     demand = demand_from_json(obj.get("demand"), topology, f"{where}: demand")

@@ -74,7 +74,7 @@ def topology_to_json(topology: Topology) -> dict[str, Any]:
 
 
 def topology_from_json(value: object, where: str) -> Topology:
-    """Build a topology from its JSON form; `terminals` may be left out and then means all."""
+    """Build a topology from its JSON form; missing `terminals` mean all nodes."""
     obj = artefact(value, TOPOLOGY_FORMAT, where)
     nodes = take_int(obj, "nodes", where, MAX_INTEGER)
     rows = take_list(obj, "links", where)
@@ -120,7 +120,7 @@ def problem_of_answer(obj: dict[str, Any], where: str) -> Problem:
 
 
 def certificate_of_answer(obj: dict[str, Any], topology: Topology, where: str) -> Certificate:
-    """Return the certificate of an answer; left out, hops prove the distance bound."""
+    """Return the certificate of an answer; a missing one is replaced by hop counts."""
     lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
     return Certificate(
         np.ones(topology.links) if lengths is None else np.array(lengths, dtype=np.float64),
@@ -135,7 +135,7 @@ def certificate_to_json(certificate: Certificate) -> dict[str, Any]:
 
 
 def certificate_from_json(value: object, where: str) -> Certificate:
-    """Build a certificate from its JSON form; what it proves depends on the problem."""
+    """Build a certificate from its JSON form, unchecked."""
     return certificate_of(artefact(value, CERTIFICATE_FORMAT, where), where)
 
 
@@ -175,7 +175,7 @@ def fabric_to_json(fabric: Fabric) -> dict[str, Any]:
 
 
 def fabric_from_json(value: object, where: str) -> Fabric:
-    """Build a fabric from its JSON form; latency, overhead and injection may be left out."""
+    """Build a fabric from its JSON form; latency, overhead and injection are optional."""
     obj = artefact(value, FABRIC_FORMAT, where)
     overhead = obj.get("overhead", 0.0)
     if not is_number(overhead):

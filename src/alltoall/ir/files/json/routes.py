@@ -116,10 +116,10 @@ def weights_as_text(routes: Routes) -> list[Any]:
 
 
 def routes_from_json(value: object, where: str) -> Routes:
-    """Build routes from their JSON form; `check.routes` says whether they are true.
+    """Build routes from their JSON form, unchecked (see `check.routes`).
 
-    Routes from elsewhere may leave out the demand (uniform), the bound with its lengths (hops),
-    and the layers (of all routes).
+    Other tools may omit the demand (uniform), the bound with its lengths (hops), and the layers of
+    all routes.
     """
     obj = artefact(value, ROUTES_FORMAT, where)
     problem = problem_of_answer(obj, where)

@@ -66,10 +66,9 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
 
 
 def schedule_from_json(value: object, where: str) -> Schedule:
-    """Build a schedule from its JSON form; `check.schedule` says whether it is true.
+    """Build a schedule from its JSON form, unchecked (see `check.schedule`).
 
-    A schedule from elsewhere may leave out the demand (uniform), and the bound with its lengths
-    (hops, which prove the distance bound).
+    Other tools may omit the demand (uniform), and the bound with its lengths (hops).
     """
     uneven = isinstance(value, dict) and value.get("format") == UNEVEN_FORMAT
     obj = artefact(value, UNEVEN_FORMAT if uneven else SCHEDULE_FORMAT, where)

@@ -74,7 +74,7 @@ def read_json(path: Path) -> object:
 
 
 def json_text(value: dict[str, Any]) -> str:
-    """Return one artefact as compact JSON; refuse one that no reader would take."""
+    """Return an artefact as compact JSON; refuse one beyond the readers' limits."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n"
     if parsed_bytes(text) > MAX_PARSED or len(text) > MAX_FILE_BYTES:
         raise UsageError("the answer is too large for JSON; save it in the compact form, as .npz")
@@ -175,7 +175,7 @@ def drop_unclaimed(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_claims(obj: dict[str, Any], where: str, time: float, bound: float) -> None:
-    """Refuse a file whose summary (`time`, `gap`) is not that of its content."""
+    """Refuse a file whose summary (`time`, `gap`) contradicts its content."""
     # A gap is a share, and may be off by one of rounding; a time has any unit.
     claims = {"time": (time, 0.0), "gap": (time / bound - 1 if bound > 0 else math.inf, 1e-9)}
     wrong = [
