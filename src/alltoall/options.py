@@ -195,7 +195,7 @@ DRAWN = ("output", "json", "draw", "patch", "export")
 """Options of the command line alone: an answer in Python has methods for these."""
 
 PARTS = ("cut", "mend", "down", "execute")
-"""Parts of `testbed` that are about one of them."""
+"""Parts of `testbed` that take one testbed."""
 
 OF_VERB: dict[str, dict[str, Option]] = {
     "topology": {
@@ -289,7 +289,7 @@ HOOKS = {
     "others": "Further ways to move shards.",
     "name": "Name of the file.",
 }
-"""Keywords that no option has."""
+"""Keywords without an option."""
 
 
 def option_of(keyword: str, verb: str) -> Option | None:
@@ -306,7 +306,7 @@ def flag_of(keyword: str, about: Option) -> str:
 
 
 def documented(function: Callable[..., Any]) -> str:
-    """Return the documentation of a function with a line for each keyword that is known."""
+    """Return the documentation of a function with a line for each known keyword."""
     text = inspect.cleandoc(function.__doc__ or "")
     rows = keywords_of(function)
     if not rows or "Args:" in text:

@@ -35,7 +35,7 @@ def _say(line: str) -> None:
 
 
 def _parted(words: list[str], line: Sequence[str], export: bool) -> tuple[list[str], list[str]]:
-    """Part files from the command: the parser drops the `--`, which the whole line still has."""
+    """Separate files from the command at `--`, which the parser drops from the words."""
     command = list(line[line.index(SEPARATOR) + 1 :]) if SEPARATOR in line else []
     files = words[: len(words) - len(command)]
     if SEPARATOR not in line and not export:

@@ -190,7 +190,7 @@ def _lost(healthy: Routes, failure: Failure) -> float:
 
 
 def _reroute(left: Problem, healthy: Answer, settings: SolveSettings) -> tuple[Answer, int]:
-    """Return a checked answer for the rest of the network, and how many paths moved."""
+    """Return a checked answer for the surviving network, and the number of moved paths."""
     if isinstance(healthy, Schedule):
         found = find_schedule(left, "auto", ScheduleSettings(solve=settings), healthy)
         return found.schedule, 0 if found.renewed is None else found.renewed.moved

@@ -74,7 +74,7 @@ def headline_content(answer: Answer, rate: Rate | None, shortest: float | None) 
 
 
 def standing(answer: Answer, scale: Scale) -> str:
-    """Say how far an answer is from its bound."""
+    """Return the distance of an answer from its bound in words."""
     if answer.bound <= 0:
         return "no bound claimed"
     if answer.gap <= PROVEN:

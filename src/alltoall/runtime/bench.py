@@ -224,7 +224,7 @@ def received_by(rank: int, shard: PerShard) -> Bytes:
 
 
 def _pattern(source: Ints, destination: Ints, shard: PerShard) -> Bytes:
-    """Return the bytes of some shards one after another."""
+    """Return the concatenated bytes of some shards."""
     sizes = shard.of(source, destination)
     along = _by_position(int(sizes.max(initial=0)))
     marks = (source * shard.ranks + destination).astype(np.uint8)
@@ -233,7 +233,7 @@ def _pattern(source: Ints, destination: Ints, shard: PerShard) -> Bytes:
 
 
 def _by_position(size: int) -> Bytes:
-    """Return bytes without a short period, so that a shifted shard is found out."""
+    """Return bytes without a short period, so that shifted shards are detected."""
     return (np.arange(size, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(24)).astype(
         np.uint8
     )

@@ -30,7 +30,7 @@ LONGEST = 1e6
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How to run: shard sizes in bytes, repetitions, order, which MPI, seconds to give up after."""
+    """Settings of a run: shard sizes in bytes, repetitions, order, MPI, and timeout in seconds."""
 
     sizes: tuple[int, ...] = (1024,)
     iterations: int = 20
@@ -64,7 +64,7 @@ class LaunchContext:
 
 
 HERE = LaunchContext()
-"""On this machine as it is."""
+"""This machine, without a prefix or variables."""
 
 
 def run_schedule(
@@ -110,7 +110,7 @@ def run_ranks(
 
 
 def require_runnable(work: RankWork, on: str, ranks: int | None, settings: RunSettings) -> None:
-    """Raise unless a runtime can carry out some work, with as many ranks as were asked for."""
+    """Raise unless a runtime can execute the work on the requested number of ranks."""
     found = len(work.parts.ranks)
     if not isinstance(work.parts, Messages) and (on == "torch" or settings.sync == "step"):
         raise UsageError(
@@ -184,7 +184,7 @@ def rank_commands(
     mpi: Mpi | None,
     place: LaunchContext = HERE,
 ) -> list[Command]:
-    """Return the processes to start: mpiexec for MPI, one per rank for torch, else just one."""
+    """Return the commands of a run: mpiexec for MPI, one per rank for torch, else a single one."""
     if mpi is not None:
         variables = {**mpi.variables(ranks), **place.environment}
         return [Command(mpi.command(ranks, worker), variables, folder / "mpi.log")]

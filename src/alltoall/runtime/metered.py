@@ -20,7 +20,7 @@ MOST_STEAL = 0.10
 """Largest share of a processor stolen during a valid iteration."""
 
 MOST_REPEATS = 2
-"""How many times as many iterations as asked for may be repeated."""
+"""Most repeated iterations, as a multiple of the requested ones."""
 
 DEVICES, TCP, PROCESSORS = (
     Path("/proc/self/net/dev"),
@@ -150,6 +150,6 @@ def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]
 
 
 def steal_seconds() -> float:
-    """Read for how long processors of this machine were ready and not given to it."""
+    """Return the stolen processor time of this machine, in seconds."""
     words = PROCESSORS.read_text().split("\n", 1)[0].split()
     return int(words[8]) / 100.0

@@ -60,7 +60,7 @@ def needed_bytes(messages: Runnable, size: int) -> list[int]:
 
 
 def demand_of(work: Runnable) -> Demand:
-    """Return how large shards are to each other."""
+    """Return the relative sizes of the shards."""
     return work.demand if isinstance(work, Messages) else work.chunks.demand()
 
 

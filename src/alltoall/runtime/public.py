@@ -24,7 +24,7 @@ TESTBED = "testbed"
 """The runtime whose links are emulated."""
 
 USUAL = {TESTBED: RunSettings(iterations=5, warmup=1)}
-"""Where fewer repetitions do: an all-to-all over slow links takes seconds, and varies little."""
+"""Defaults of the testbed: an all-to-all over slow links takes seconds and varies little."""
 
 
 run_on_testbed: Callable[..., BedReport] = deferred("alltoall.testbed.public:run_on_testbed")

@@ -1,4 +1,4 @@
-"""Simulate schedules over a fair transport: all messages under way have max-min fair rates.
+"""Simulate schedules over a fair transport: active messages have max-min fair rates.
 
 In the alpha-beta model links carry earlier steps first. TCP, and most NICs, know no steps:
 concurrent messages of a host share its bandwidth evenly, and larger ones end later.

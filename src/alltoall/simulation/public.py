@@ -161,7 +161,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class Place:
-    """A problem, and lengths of links with the bound that a check has proven by them, if any."""
+    """A problem with its verified bound, and the link lengths that prove it, if any."""
 
     problem: Problem
     bound: float
@@ -180,7 +180,7 @@ class Place:
 
 
 def job_of(given: Routes | str | PathLike[str]) -> JobPart:
-    """Return the routes of a job: FILE, or FILE@TIME if it does not begin at once."""
+    """Return the routes of a job from FILE, or FILE@TIME with its start time."""
     if isinstance(given, Routes):
         return JobPart(given.problem.topology.name, given, 0.0)
     name, at, start = str(given).rpartition("@")
@@ -277,7 +277,7 @@ def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
 
 
 def starts_of_terminals(given: Starts, topology: Topology) -> Floats:
-    """Return when each terminal begins: at 0, unless a caller says otherwise."""
+    """Return the start time of each terminal, 0 by default."""
     terminals = len(topology.terminals)
     if given is None:
         return np.zeros(terminals)

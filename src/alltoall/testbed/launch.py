@@ -29,7 +29,7 @@ DEVICE_VARIABLES = ("FI_TCP_IFACE", "GLOO_SOCKET_IFNAME")
 """Variables that set the network device of MPICH and gloo."""
 
 KIND = "mpich"
-"""The MPI whose ranks find each other through their launcher, wherever they are."""
+"""The MPI whose ranks find each other through their launcher in any namespace."""
 
 
 def device_variables(scheduled: bool) -> dict[str, str]:
@@ -119,7 +119,7 @@ def ranks_on(given: RanksPerHost, hosts: int) -> tuple[int, ...]:
 
 @contextmanager
 def temporary_bed(topology: Topology, bytes_per_second: float) -> Iterator[Bed]:
-    """Give a fabric that is gone afterwards, or when the next one is made if we are killed."""
+    """Yield a temporary fabric; remains of a killed process are removed by the next one."""
     remove_orphans()
     name = f"run{getpid()}"
     bed = up(topology, bytes_per_second, name, owner=getpid())
@@ -285,7 +285,7 @@ def _row(
 
 
 def _credit(bed: Bed, expected: dict[tuple[int, str], int]) -> float:
-    """Return the longest time that the first burst of a link would have taken at its rate."""
+    """Return the largest time saved by the first burst of a link."""
     plan = bed.plan
     loads = np.zeros(plan.topology.links)
     for link, device in plan.device_of.items():

@@ -48,7 +48,7 @@ its links."""
 
 INSIDE = (sys.executable, "-I", "-S", str(Path(__file__).with_name("inside.py")))
 GONE_SECONDS = 5.0
-"""How long processes inside a fabric get to end before they are killed."""
+"""Grace period for processes inside a fabric before they are killed."""
 
 CLOSED = "tbf rate 8kbit burst 1 limit 1"
 """The token bucket of a cut link, too small for any packet."""
@@ -176,7 +176,7 @@ def down(name: str) -> bool:
 
 
 def beds() -> list[Bed]:
-    """Return all fabrics that have a record."""
+    """Return all recorded fabrics."""
     names = sorted(path.stem for path in RECORDS.glob("*.json"))
     return [bed for bed in map(_read, names) if bed is not None]
 
@@ -264,7 +264,7 @@ def counted(bed: Bed) -> Counted:
 
 
 def require_testbed() -> None:
-    """Raise unless this machine can have namespaces of ours."""
+    """Raise unless this machine can run a testbed."""
     problem = None
     if sys.platform != "linux":
         problem = f"this is {sys.platform}, and network namespaces are Linux's"

@@ -96,7 +96,7 @@ def _opened(given: Subject) -> tuple[str, object, bytes | None]:
 
 
 def share_testbed(given: Sequence[Subject], run: RunSettings, asked: BedSettings) -> SharedReport:
-    """Run schedules on one fabric, each alone and all at once, and one for all of them."""
+    """Run schedules on one fabric, each alone, all at once, and one joint schedule."""
     if len(run.sizes) != 1:
         raise UsageError(
             f"{len(run.sizes)} sizes for jobs that share a fabric; expected one: name it (--bytes "

@@ -34,7 +34,7 @@ class BedSettings:
 
 @dataclass(frozen=True)
 class BedRow:
-    """What was measured for shards of `bytes`.
+    """Measurements for shards of `bytes`.
 
     `seconds` is the median of the iterations, each by its slowest rank. An idle link sends its
     first burst in no time: `credit_seconds` is the time that this saved. `throughput` is what a

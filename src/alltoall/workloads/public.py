@@ -365,7 +365,7 @@ def _predictions(
 def _resolved(
     given: Schedule | Messages | None, demands: "Demands", progress: Callable[[str], None]
 ) -> tuple[float, list[Schedule], float]:
-    """Return how long it took to get ready to solve, schedules there and back, and their time."""
+    """Return the preparation time, the schedules of both directions, and their solve time."""
     if not isinstance(given, Schedule) or demands.there is None or demands.back is None:
         raise UsageError(
             "nothing to solve again; expected a schedule, which has the topology to solve on "

@@ -1,4 +1,4 @@
-"""An all-to-all among the ranks of a communicator, by the engine where it was built."""
+"""An all-to-all among the ranks of a communicator, by the engine if it was built."""
 
 import os
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ class Alltoall:
         return self._begin(given.bytes, taken.bytes, *self._layout)
 
     def _laid_out(self, shard: PerShard) -> Layout:
-        """Return sizes with where the shards to and from each rank begin, one after another."""
+        """Return sizes with consecutive offsets of the shards to and from each rank."""
         here, others = np.full(shard.ranks, self._plan.rank), np.arange(shard.ranks)
         return shard, (shard.in_input(here, others), shard.in_output(others, here))
 
@@ -134,7 +134,7 @@ class Alltoall:
 
     @property
     def engine(self) -> str:
-        """Whose exchange it is: `c` or `python`."""
+        """The implementation of the exchange: `c` or `python`."""
         return "c" if isinstance(self._exchange, InC) else "python"
 
     def _begin(
@@ -187,7 +187,7 @@ def _part(work: Given | RankMessages, comm: "MPI.Intracomm") -> RankMessages:
 
 
 def _engine(comm: "MPI.Intracomm") -> Engine | None:
-    """Return the engine, if it was built for this MPI everywhere: exchanges do not mix."""
+    """Return the engine if all ranks have it, since exchanges do not mix."""
     choice = os.environ.get(CHOICE, "")
     vendor = MPI.get_vendor()[0].lower()
     kind = "openmpi" if "open mpi" in vendor else "mpich"
