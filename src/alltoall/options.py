@@ -101,6 +101,9 @@ OPTIONS: dict[str, Option] = {
     "mpi": Option("mpich, openmpi, or path of an mpiexec", "MPI"),
     "timeout": Option("End all ranks after this time", "TIME"),
     "rate": Option("Emulate links: bandwidth of a capacity-1 link", "RATE", group=TESTBED),
+    "ranks_per_host": Option(
+        "Ranks on each host, by wrap: a number, or one for each (2,2,4)", "R", group=TESTBED
+    ),
     "fabric": Option("Name of a testbed that `testbed up` made", "NAME", group=TESTBED),
     "through": Option("Ranks of mpi or torch", "NAME", group=TESTBED),
     "native": flag("Also time the library's own all-to-all", TESTBED),

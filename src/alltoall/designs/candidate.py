@@ -1,4 +1,4 @@
-"""`Candidate`: a network that could be built, with its certified time and other criteria."""
+"""`Candidate`: a candidate network with its certified time and other criteria."""
 
 import csv
 import io

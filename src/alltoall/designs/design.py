@@ -206,7 +206,7 @@ def _certify(wanted: Wanted, found: list[Found], settings: DesignSettings) -> It
 
 
 def _in_any_case(settings: SolveSettings) -> SolveSettings:
-    """Return settings with some seconds left, even if the time is up."""
+    """Return settings with at least some seconds left."""
     seconds = DesignParams.grace_seconds
     return replace(settings, time_limit=seconds, started=now(), stopped=never)
 

@@ -63,7 +63,8 @@ COOLINGS = (
     Cooling(1.0, 0.2, from_best=True),
     Cooling(0.35, 0.1, from_best=True),
 )
-"""One annealing each, then again with more moves: the best one depends on size and degree."""
+"""Cooling schedules, tried in turn with a growing number of moves: the best depends on size and
+degree."""
 
 EVEN_COOLING = Cooling(0.35, 0.1)
 """The temperatures of annealing for even loads."""

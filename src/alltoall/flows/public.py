@@ -1,4 +1,4 @@
-"""`alltoall.solve` and `alltoall.describe`: what a topology can carry, and the proof of it."""
+"""`alltoall.solve` and `alltoall.describe`: the maximum rate of a topology, with its proof."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any

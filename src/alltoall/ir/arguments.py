@@ -55,7 +55,7 @@ def export(function: Function, name: str) -> Function:
 
 
 def check_arguments(function: Function) -> Function:
-    """Return a function that reads its arguments by their annotations before it is called."""
+    """Wrap a function to check its arguments by their annotations."""
     name = function.__qualname__
 
     @wraps(function)
@@ -147,7 +147,7 @@ def _instance(hint: Any) -> Kind:
 
 
 def _one_of(kinds: Sequence[Kind]) -> Kind:
-    """Return the kind of a union: the first that can read a value does."""
+    """Return the kind of a union; the first kind that accepts a value reads it."""
     if ANYTHING in kinds:
         return ANYTHING
 

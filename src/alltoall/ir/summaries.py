@@ -44,7 +44,7 @@ def summary_of(answer: Answer) -> Summary:
 
 
 def sizes_of(topology: Topology) -> Summary:
-    """Return the name of a topology, and how large it is."""
+    """Return the name and the size of a topology."""
     return {
         "topology": topology.name,
         "nodes": topology.nodes,
@@ -128,7 +128,7 @@ def direct_notes(answer: Answer) -> list[str]:
 
 
 def direct_time(problem: Problem) -> float | None:
-    """Return the time of direct sends, None where a pair has more than one way to send directly."""
+    """Return the time of direct sends, None if a pair has several direct paths or none."""
     topology = problem.topology
     if len(topology.terminals) == topology.nodes:
         demand = problem.demand
@@ -143,7 +143,7 @@ def direct_time(problem: Problem) -> float | None:
 
 
 def _is_star(topology: Topology) -> bool:
-    """Whether each terminal has links to and from the one switch, and there are no others."""
+    """Return whether the links join each terminal with a single switch."""
     hub = topology.position < 0
     between = hub[topology.tail] != hub[topology.head]
     return bool(

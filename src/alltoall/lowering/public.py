@@ -51,7 +51,7 @@ TABLES: dict[str, dict[str, Callable[[Path, Topology], Any]]] = {
         ),
     },
 }
-"""Tables of nodes that a caller may give: how each is read, by the field of `Options` it fills."""
+"""Readers of node tables, by the field of `Options` that they fill."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ ROUTERS: Registry[Router] = Registry(
 """All methods by name; others are added by `alltoall.register_method`."""
 
 CERTIFYING_METHODS = ("extp", "single", "few", "deadlock-free")
-"""Methods that solve the master program themselves; their certificate is the best there is."""
+"""Methods that solve the master program themselves and have the sharpest certificate."""
 
 SEARCHING_METHODS = ("extp", "pmcf", "single", "few", "fptas", "ilp-disjoint", "ilp-shortest")
 """Methods that search: cut short, they may be worse than shortest routes."""

@@ -39,7 +39,7 @@ TREES = PlacementParams(rounds=60, last_share=0.0)
 def route_by_destination(
     problem: Problem, certificate: Certificate, settings: RouteSettings
 ) -> Routes:
-    """Return one route per pair; all routes to a terminal that meet go on together."""
+    """Return one route per pair; routes to a terminal merge where they meet."""
     spreading = Spreading(problem, sssp_tables(problem))
     spreading.spread(certificate.bound, settings)
     return replace(routes_from_tables(problem, spreading.best, METHOD), certificate=certificate)

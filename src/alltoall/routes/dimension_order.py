@@ -89,7 +89,7 @@ def dateline_order(topology: Topology, grid: Grid, layers: int) -> Ints:
 
 
 def _places(topology: Topology, grid: Grid, breaks: Ints) -> tuple[Ints, Ints]:
-    """Return the dimension of each link, and how far after each of its breaks [breaks, links]."""
+    """Return the dimension of each link, and its distance after each break [breaks, links]."""
     tail, head = grid.coordinates[topology.tail], grid.coordinates[topology.head]
     axis = np.argmax(tail != head, axis=1)
     every = np.arange(topology.links)
@@ -114,7 +114,7 @@ def _long_rings(grid: Grid) -> list[int]:
 
 
 def _breaks(grid: Grid, layers: int) -> Ints:
-    """Return where the rings of each dimension are broken, shape [layers, dimensions]."""
+    """Return the breaks of the rings of each dimension, shape [layers, dimensions]."""
     side, layer = np.array(grid.shape), np.arange(layers)[:, None]
     if layers < enough_layers(grid):
         return np.asarray(layer * side // layers)
@@ -125,7 +125,7 @@ def _breaks(grid: Grid, layers: int) -> Ints:
 
 
 def grid_offsets(grid: Grid, begin: Ints, end: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return signed hops from node to node per dimension, and where the other way is as short.
+    """Return signed hops between nodes per dimension, and where both directions are equal.
 
     In a dimension whose lines are complete, one hop makes the whole move.
     """
@@ -138,7 +138,7 @@ def grid_offsets(grid: Grid, begin: Ints, end: Ints) -> tuple[Ints, NDArray[np.b
 
 
 def grid_walks(topology: Topology, grid: Grid, begin: Ints, moves: Ints) -> tuple[Ints, Ints]:
-    """Return where each walk starts, and the links of all, for the moves [walks, dimensions].
+    """Return the starts of walks, and all their links, for the moves [walks, dimensions].
 
     Of parallel links the first one is taken.
     """
@@ -168,7 +168,7 @@ def grid_walks(topology: Topology, grid: Grid, begin: Ints, moves: Ints) -> tupl
 def pack_by_dimension(
     topology: Topology, grid: Grid, dependencies: Dependencies, most_layers: int
 ) -> tuple[Ints, Ints] | None:
-    """Return a layer per route and the order of the links in each, in as few layers as will do.
+    """Return a layer per route and an order of the links in each, with few layers.
 
     Return None if not all routes go forward in any of these orders, as all in dimension order do,
     or if that takes too many layers.

@@ -84,7 +84,7 @@ def route(
 
 
 def _refuse_unused(method: str, limits: Iterable[str]) -> None:
-    """Refuse limits on routes or chunks that mean nothing to a method."""
+    """Refuse limits on routes or chunks that a method does not use."""
     for name in limits:
         users = USED_BY.get(name, (method,))
         if method in ROUTERS.known and method not in users:

@@ -1,4 +1,4 @@
-"""After a failure: new routes that begin where the last ones were.
+"""After a failure: new routes, starting from the last ones.
 
 Routes over failed links or nodes must move. Moving only these is a minimal repair, and a poor one
 if links were saturated: a node that lost a link is a bottleneck that other routes should avoid. So
@@ -36,7 +36,7 @@ from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import SolveSettings
 
 RAISES, STEPS_OF_A_RAISE = 3, 150
-"""How often, and by how many steps at most, the bound is raised until it proves the gap.
+"""Most attempts to raise the bound, and the steps of each.
 
 They are so few that no flow is made exact on the way. `benchmarks/scale.py` measures it.
 """
@@ -128,7 +128,7 @@ def _moved_back(
 
 
 def last_places(routes: Routes, last: Routes) -> Ints:
-    """Return the place of each route among the last ones, and NOTHING for one that moved."""
+    """Return the index of each route among the last ones, NOTHING for moved ones."""
     old, new = last.problem.topology, routes.problem.topology
     node = matching_nodes(old, new)
     source, destination = (
@@ -142,7 +142,7 @@ def last_places(routes: Routes, last: Routes) -> Ints:
 
 
 def count_moved(routes: Routes, last: Routes) -> int:
-    """Return how many routes take another path than any of the last ones."""
+    """Return the number of routes on new paths."""
     return int((last_places(routes, last) == NOTHING).sum())
 
 
@@ -234,7 +234,7 @@ def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, In
 
 
 def _inverse(forward: Ints, count: int) -> Ints:
-    """Return where each of `count` numbers stands in `forward`, or NOWHERE."""
+    """Return the index of each of `count` numbers in `forward`, or NOWHERE."""
     back = np.full(count, NOWHERE, dtype=np.int64)
     there = np.flatnonzero(forward != NOWHERE)
     back[forward[there]] = there

@@ -55,7 +55,7 @@ BATCH = 48
 """Demands drawn in every step; 16 lose 0.8 points more of pairs, 128 save 0.2."""
 
 LINK_STEEPNESS = 40.0
-"""How sharply the fullest links count: e to the power of this for a load of all of the bound."""
+"""Weight of saturated links: its exponential for a load at the bound."""
 
 FIRST_STEP = 0.5
 """The first step, in multiples of the mean gradient; step k is shorter by the root of k."""
@@ -64,10 +64,10 @@ LONGER = 2
 """Extra hops of candidate paths, if these are few."""
 
 ENOUGH_PATHS = 60_000
-"""Paths of all pairs beyond which longer ones are left out: a step takes time for each."""
+"""Number of paths beyond which longer ones are skipped."""
 
 LEAST_SHARE = 0.01
-"""Shares of a pair below which a route is not worth having."""
+"""Least share of a route."""
 
 MOST_PATHS = 400_000
 """Paths of all pairs beyond which shares are not looked for."""

@@ -152,7 +152,7 @@ def _negotiated(
 
 
 def _targets(flow: Flow, chunks: int) -> Iterator[float]:
-    """Yield times to aim for: whole chunks over the widest link where all chunks are equal."""
+    """Yield target times: whole chunks over the widest link if all chunks are equal."""
     problem, bound = flow.problem, flow.bound
     grid = COARSE_BOUND_GAP * bound
     if problem.demand.uniform:

@@ -41,7 +41,7 @@ MOST_FILES = 1000
 """Demands that may be given as files."""
 
 Draw = Callable[[np.random.Generator, int, int], Floats]
-"""From a generator, how many and between how many terminals, to factors [count, n, n]."""
+"""Draws factors [count, n, n] from a generator, a count and a number of terminals."""
 
 
 def _pairs(random: np.random.Generator, count: int, size: int) -> Floats:
@@ -74,7 +74,7 @@ SKEWS: dict[str, Draw] = {
 
 
 class Family:
-    """The demands for a template to serve: of some families, or from files."""
+    """The demands that a template serves: of some families, or from files."""
 
     def __init__(self, problem: Problem, names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -102,7 +102,7 @@ class Family:
 
     @property
     def hose(self) -> bool:
-        """Whether the worst of all matrices is asked for, and not the mean of some."""
+        """Whether the objective is the worst of all matrices rather than a mean."""
         return self.names == (HOSE,)
 
     def draw(self, random: np.random.Generator, count: int) -> Floats:
@@ -144,7 +144,7 @@ JUDGED = 12
 """Demands by which a template is judged."""
 
 OTHER_SEED = 2**31
-"""Draws other demands to judge a template than made it."""
+"""Seed of the demands that judge a template, unlike those that made it."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from alltoall.routes.weights import NO_LOSS, TARGETS, round_up_time, routes_from
 from alltoall.settings import MOST_CHUNKS, Late, RouteSettings
 
 NEARLY_WHOLE = 1e-7
-"""How far from a whole number of chunks a weight may be and still count as one."""
+"""Largest distance of a weight from whole chunks."""
 
 MOST_ROUTE_CHUNKS = 20_000_000
 """Chunks of all shards together, at most."""
@@ -90,7 +90,7 @@ class RouteChunks:
         )
 
     def rounded(self) -> Choice:
-        """Give every path its whole chunks, and those left over to the largest remainders."""
+        """Round to whole chunks by largest remainders."""
         ideal = self.weight / self.demand[self.row] * self.counts[self.row]
         whole = np.floor(ideal + NEARLY_WHOLE).astype(np.int64)
         left = self.counts - np.bincount(self.row, whole, len(self.counts)).astype(np.int64)
@@ -101,7 +101,7 @@ class RouteChunks:
         return Choice(path, np.zeros(len(path), dtype=np.int64))
 
     def targets(self, first: Choice) -> tuple[float, float, int]:
-        """Return the time without a loss, a step from there, and the steps below the first try."""
+        """Return the lossless time, the step size, and the steps below the first try."""
         worst = self.time(first)
         least, unit = round_up_time(self.problem, self.routes.time, self.chunks), 0.0
         if self.problem.demand.uniform:
@@ -171,7 +171,7 @@ EXACT_CHUNKS_TRIED = sizes.NEGOTIATED_CHUNKS
 """Chunks of all tries together; they take a few seconds at most."""
 
 SOLVER_MISS = 1e-6
-"""The share of the time by which a solver may miss the optimum that whole chunks have exactly."""
+"""Relative distance of a solver's time from the exact time of whole chunks."""
 
 
 def exact_weights(routes: Routes) -> Routes:
@@ -234,7 +234,7 @@ def fewest_chunks(
 
 
 def _may_do(routes: Routes, chunks: int, time: float) -> bool:
-    """Whether all shards are whole chunks, and on some link chunks can add up to the time."""
+    """Return whether shards are whole chunks and some link's chunks can add up to the time."""
     demand = routes.problem.demand
     shards = np.ones(1) if demand.uniform else demand.table()
     if (np.abs(shards * chunks - np.rint(shards * chunks)) > NEARLY_WHOLE).any():
@@ -262,11 +262,11 @@ def common_factor_chunks(routes: Routes, most_chunks: int = MOST_CHUNKS) -> int 
 
 
 ANY_PATHS = ("extp", "single", "few", "fptas")
-"""Methods whose routes may be any paths; the names of the others promise some."""
+"""Methods whose routes may take any path; other methods promise a path set."""
 
 
 def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Routes:
-    """Return routes of whole chunks, at most `chunks` per shard, of the least time found.
+    """Return the fastest routes found with whole chunks, at most `chunks` per shard.
 
     Other demands than whole numbers of chunks are cut into equal ones of about that size; then the
     routes have no common denominator.
@@ -281,7 +281,7 @@ def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Rout
 
 
 def _placed(cut: RouteChunks, settings: RouteSettings) -> Routes:
-    """Return routes of the chunks of the least time found, over other paths if that helps.
+    """Return the fastest routes found for the chunks, over other paths if faster.
 
     They may take others if the method promises none, they have no layers, and no pair gets more
     routes than are allowed.
@@ -302,7 +302,7 @@ def _placed(cut: RouteChunks, settings: RouteSettings) -> Routes:
 
 
 def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) -> Routes:
-    """Return routes with at most so many per pair, weighted anew by the path program.
+    """Return routes with a limit per pair, reweighted by the path program.
 
     The paths are the heaviest ones of a vertex of that program, or those on which as many whole
     chunks go with the least loss; whichever is better.

@@ -16,7 +16,7 @@ from alltoall.runtime.launch import RunSettings, run_schedule
 from alltoall.runtime.parts import rank_work, read_work
 from alltoall.runtime.worker import RUNTIMES
 from alltoall.runtime.wrap import environment_for
-from alltoall.testbed.report import BedReport, BedSettings, SharedReport
+from alltoall.testbed.report import BedReport, BedSettings, RanksPerHost, SharedReport
 from alltoall.topologies.given import Given
 from alltoall.verification import verify
 
@@ -51,6 +51,7 @@ def run(
     weights: str = BedSettings.weights,
     steering: str = BedSettings.steering,
     cut: str | None = None,
+    ranks_per_host: RanksPerHost | None = None,
     jobs: Sequence[Schedule | str | PathLike[str]] | None = None,
 ) -> Report | BedReport | SharedReport:
     """Execute a schedule on ranks, check every byte, and time it beside the library's own.
@@ -79,7 +80,9 @@ def run(
     )
     if jobs and on != TESTBED:
         raise UsageError(f"jobs that share the links of {on!r}, which has none; expected a testbed")
-    asked = BedSettings(rate, fabric, topology, through, native, weights, steering, cut)
+    asked = BedSettings(
+        rate, fabric, topology, through, native, weights, steering, cut, ranks_per_host
+    )
     if on == TESTBED:
         if jobs:
             return share_testbed([subject, *jobs], settings, asked)

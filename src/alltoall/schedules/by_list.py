@@ -196,7 +196,7 @@ def _least_loss(problem: Problem, chunks: int, bound: float) -> float:
 
 
 def refuse_with_last(method: str, settings: ScheduleSettings) -> None:
-    """Refuse settings that mean nothing to a renewed schedule."""
+    """Refuse settings that a renewed schedule does not use."""
     asked = {
         f"--method {method}": method not in ("auto", "list"),
         "demands=": settings.robust is not None,

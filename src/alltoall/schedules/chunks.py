@@ -165,7 +165,7 @@ class TimedChunks:
 
 
 def require_few(chunks: int) -> None:
-    """Raise, before any is made, if there are too many chunks."""
+    """Raise before allocation if there are too many chunks."""
     if chunks > MOST_SCHEDULE_CHUNKS:
         raise InputError(
             f"{chunks:,} chunks in all; expected at most {MOST_SCHEDULE_CHUNKS:,}: use fewer "
@@ -174,7 +174,7 @@ def require_few(chunks: int) -> None:
 
 
 MOST_TIMES = 8
-"""Shards that are up to so many times as large as the smallest are cut into chunks of one size.
+"""Largest ratio of shards that are cut into chunks of one size.
 
 `benchmarks/chunk_schedules.py` measures it.
 """

@@ -95,7 +95,7 @@ def _refuse(method: str, settings: ScheduleSettings) -> None:
 
 
 def _by_shard(losses: dict[float, float], shard: float) -> dict[float, float]:
-    """Return losses by chunks per shard of size 1, whole numbers as they are."""
+    """Return losses by chunks per shard of size 1, with integers as such."""
     return losses if shard == 1 else {chunks / shard: loss for chunks, loss in losses.items()}
 
 
@@ -162,7 +162,7 @@ def _certified(schedule: Schedule, settings: ScheduleSettings) -> FoundSchedule:
 
 
 BASELINES = ("sccl", "taccl")
-"""Methods of other tools: whole shards, and no search for numbers."""
+"""Methods of other tools, with whole shards and fixed numbers."""
 
 METHODS = ("auto", "tsmcf", METHOD, "list", *BASELINES)
 """All methods by name."""

@@ -85,7 +85,7 @@ def _step_cost(found: FoundSchedule, settings: ScheduleSettings) -> dict[str, fl
 
 
 def shard_times(problem: Problem, name: str, cost: str | float, bytes: str | int | None) -> float:
-    """Return a cost in shard times: a number is one already, a text such as `2us` a time."""
+    """Return a cost in shard times: numbers are shard times, texts such as `2us` are times."""
     plain = plain_number(cost)
     if plain is not None:
         return plain
@@ -99,7 +99,7 @@ def shard_times(problem: Problem, name: str, cost: str | float, bytes: str | int
 
 
 class Solver:
-    """One topology, and the demands on it as they come: each in a fraction of a second.
+    """Solve successive demands on one topology, each in a fraction of a second.
 
     Answers are checked, and have the certificate of their own demand.
 

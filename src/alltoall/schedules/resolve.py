@@ -1,4 +1,4 @@
-"""`Solver`: one demand after the other on one topology, each in a fraction of a second.
+"""`Solver`: successive demands on one topology, each in a fraction of a second.
 
 A demand that changes with every call, such as that of experts, leaves no time for a search. So
 chunks are placed in a few rounds, whose loads and prices are nearly optimal flows and lengths; list

@@ -51,7 +51,7 @@ DEFAULT_SECONDS = 1800.0
 """Time limit of TACCL's programs, if a caller has none."""
 
 MOST_JOINED = 6
-"""Chunks that are sent as one at most, as in TACCL."""
+"""Most chunks sent as one, as in TACCL."""
 
 ROUTING_SHARE = 0.7
 """The share of the time that routing may take if contiguity is an integer program too."""
@@ -213,7 +213,7 @@ def _routing_program(
 
 
 def order_hops(hops: Hops) -> tuple[Ints, float]:
-    """Return all hops in the greedy order, and when the last one has arrived."""
+    """Return all hops in greedy order, and the last arrival."""
     takes, link = hops.takes.tolist(), hops.link.tolist()
     come = np.cumsum(hops.takes) - hops.takes
     come -= come[hops.first][hops.chunk]

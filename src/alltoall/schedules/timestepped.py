@@ -191,7 +191,7 @@ def skip_detours(paths: Ints, tail: Ints, head: Ints) -> Ints:
 
 
 COARSE_GAP = COARSE_BOUND_GAP
-"""The gap to which primal-dual steps go at least, however small a one is asked for."""
+"""Least gap of primal-dual steps, even if a smaller one is requested."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import ScheduleSettings
 
 PATIENCE = 2
-"""Numbers of steps that may bring nothing before no more are tried with as many relays.
+"""Numbers of steps without gain after which no more are tried with equal relays.
 
 `benchmarks/chunk_schedules.py` measures it.
 """
@@ -48,7 +48,7 @@ class Part:
     links: Ints
 
     def restored(self, schedule: Schedule, master: Flow) -> Schedule:
-        """Return a schedule of the part as one of the whole, with the certificate of the whole."""
+        """Return a schedule of a part as a schedule of the whole problem, with its certificate."""
         counts = np.zeros((self.whole.demand.terminals,) * 2, dtype=np.int64)
         counts[np.ix_(self.terminals, self.terminals)] = schedule.chunk_counts()
         uniform = self.whole.demand.uniform
@@ -79,7 +79,7 @@ class Search:
         return self._total(time, steps, least)
 
     def hopeless(self, bound: float) -> bool:
-        """Return whether no such schedule is better than the best, or time is up."""
+        """Return whether no such schedule can improve the best, or time is up."""
         if self.best is None:
             return False
         return bound >= self.best[0].total * (1 - 1e-9) or self.settings.solve.out_of_time()

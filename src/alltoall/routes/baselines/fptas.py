@@ -43,7 +43,7 @@ TREES_PER_CALL = 32
 """Trees of shortest paths in one call of the core, so that a time limit is heard in between."""
 
 LEAST_LENGTH = 1e-200
-"""Lengths do not sink to zero, from where no factor would bring them back."""
+"""Least length: from zero no factor could raise it again."""
 
 
 def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
@@ -85,7 +85,7 @@ class _Search:
         return self.time / self.bound - 1.0 if self.bound > 0 else math.inf
 
     def finished(self) -> bool:
-        """Whether the gap is small enough, or the lengths have grown as far as they need to."""
+        """Whether the gap is small enough, or the lengths have reached Fleischer's limit."""
         links = self.problem.topology.links
         enough = math.log(links / (1 - self.epsilon)) / self.epsilon - math.log(links)
         return self.gap <= self.epsilon or self.grown >= enough

@@ -163,14 +163,14 @@ def routes_from_tables(problem: Problem, table: Ints, method: str) -> Routes:
 
 
 METHOD = "sssp"
-"""The baseline beside every answer."""
+"""The baseline shown with every answer."""
 
 MOST_PAIRS = 1_000_000
 """Pairs up to which the comparison takes a second at most."""
 
 
 def shortest_path_time(problem: Problem) -> float | None:
-    """Return the time of shortest-path routing, None where that would take long to find."""
+    """Return the time of shortest-path routing, None if that would take long."""
     if len(problem.sources) * len(problem.topology.terminals) > MOST_PAIRS:
         return None
     return route_sssp(problem, RouteSettings()).time

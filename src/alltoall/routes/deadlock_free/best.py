@@ -53,7 +53,7 @@ STARTS_WORK = 200_000
 """Sources times channels times starts of the search on small networks, above one start."""
 
 USEFUL_LAYERS = 16
-"""Layers beyond which none are added: no fabric has more, and each costs as much again."""
+"""Most layers tried; no fabric has more."""
 
 DATELINE_LAYERS = 2
 """Layers that are enough for dimension order with datelines on any grid."""
@@ -99,7 +99,7 @@ def _work(problem: Problem, layers: int) -> int:
 
 
 def _at_scale(problem: Problem, layers: int, settings: RouteSettings) -> Routes | None:
-    """Return routes in an order of all channels, or in dimension order if that is as good."""
+    """Return routes in an order of all channels, or in dimension order if equally good."""
     certificate = _proof(problem, settings)
     routes = _by_dimension(problem, layers, certificate, settings.layer_change)
     if routes is not None and routes.gap <= max(settings.solve.gap, COARSE_BOUND_GAP):
@@ -152,7 +152,7 @@ def _search_small(lanes: Lanes, certificate: Certificate, settings: RouteSetting
 
 
 def _proof(problem: Problem, settings: RouteSettings) -> Certificate:
-    """Prove a bound no finer than whole chunks can follow it, in a share of the time."""
+    """Prove a bound, as fine as whole chunks need, in a share of the time."""
     solving = settings.solve.sharing()
     gap = max(solving.gap, COARSE_BOUND_GAP)
     return solve_master(problem, replace(solving, gap=gap)).certificate

@@ -182,35 +182,35 @@ def up_down_orders(problem: Problem, layers: int) -> Ints:
 Singles = NDArray[np.float32]
 
 ROUNDS = 30
-"""How often the order and the routes answer each other at most, unless time runs out."""
+"""Most rounds in which the order and the routes respond to each other."""
 
 PATIENT_ROUNDS = 10
 """Rounds in turn without a better answer after which the search ends."""
 
 WORTHWHILE = 2e-4
-"""A sweep is followed by another if it shortened the ways of all pairs by more than this share."""
+"""Least share by which a sweep must shorten all paths to be followed by another."""
 
 READ_PER_CALL = 100_000_000
 """Distances read in one call of the core, so that a time limit is heard in between."""
 
 LEAST_PRICE = 0.05
-"""No link is shorter than this share of the mean: an order has to suit all links a little."""
+"""Least length of a link, as a share of the mean: an order must suit all links a little."""
 
 PRICED = (0.1, 0.3)
-"""Shares of what the fullest links cost in the lengths, beside those that prove the bound.
+"""Weights of the saturated links in the lengths, besides the proving lengths.
 
 Starts take turns: the smaller share is better where the bound is near, the larger where it is not.
 """
 
 ALL_CHUNKS = 10_000
-"""Chunks of all pairs up to which shards are cut: where pairs are many, whole shards are fine."""
+"""Most chunks of all pairs together: with many pairs, whole shards are fine enough."""
 
 
 @dataclass(frozen=True, eq=False)
 class TriedOrder:
-    """An order, chunks on paths forward in it, and what both are worth: the less, the better.
+    """An order, chunks on its forward paths, and their cost.
 
-    That is the time or, where some pairs have no path, the sum of distances.
+    The cost is the time or, if some pairs have no path, the sum of distances.
     """
 
     order: Ints
@@ -252,7 +252,7 @@ class OrderSearch:
     def _improve_rounds(
         self, best: TriedOrder, rng: np.random.Generator, priced: float
     ) -> TriedOrder:
-        """Return the best order found when order and routes answer each other."""
+        """Return the best order found by alternating orders and routes."""
         proof = self._scaled(self.certificate.lengths)
         prices, stale = [proof], 0
         for _ in range(ROUNDS):
@@ -270,7 +270,7 @@ class OrderSearch:
         return best
 
     def _try(self, order: Ints, params: PlacementParams) -> TriedOrder:
-        """Place all chunks on ways forward in an order."""
+        """Place all chunks on forward paths of an order."""
         late = self.settings.solve.out_of_time
         network = forward_network(self.lanes, order)
         placed = place(network, self._chunks, self._goal, params, late=late)
@@ -298,7 +298,7 @@ class OrderSearch:
 
     @cached_property
     def _goal(self) -> float:
-        """A time that is good enough: the bound, rounded up to whole chunks."""
+        """The target time: the bound, rounded up to whole chunks."""
         return round_up_time(self.lanes.problem, self.certificate.bound, self._per_shard)
 
     def _scaled(self, lengths: Floats) -> Floats:
@@ -317,7 +317,7 @@ class OrderSearch:
         return nodes, *lanes.ends, lanes.terminals, single / single.mean(), wanted
 
     def _improve(self, order: Ints, lengths: Floats, rng: np.random.Generator) -> None:
-        """Move channels, in place, until a sweep is no longer worth its time."""
+        """Move channels, in place, until sweeps gain too little."""
         late = self.settings.solve.sharing().out_of_time
         terminals, game = self.lanes.terminals.shape[1], self._game(lengths)
         per_call = 1 + READ_PER_CALL // (2 * terminals * (len(order) + 4 * terminals))

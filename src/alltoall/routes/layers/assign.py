@@ -92,7 +92,7 @@ class Rerouting:
 
     @cached_property
     def _layer(self) -> Ints:
-        """The layer of each of these; layers of most hops come first."""
+        """The layer of each route; layers with most hops come first."""
         layer = self._sorted.layer
         if layer is None:
             raise ValueError("routes without a layer each; assign layers first")
@@ -111,7 +111,7 @@ class Rerouting:
         return Chunks(mine.source, mine.destination, mine.weight)
 
     def _table(self, layers: int) -> Table:
-        """Return a row of channels per route, empty for those whose layer is given up."""
+        """Return a row of channels per route, empty for routes of removed layers."""
         mine = self._sorted
         links, hops = mine.problem.topology.links, mine.hops
         channel = np.repeat(self._layer, hops) * links + mine.link
@@ -156,7 +156,7 @@ TABLE_METHODS = ("sssp", "ecmp", "updown", BY_DESTINATION)
 """Methods with one next link per node and destination."""
 
 DIMENSION, REROUTED = "routes in dimension order", "other routes"
-"""How notes call other routes than the given ones."""
+"""Names of replaced routes in notes."""
 
 
 def assign_layers(
@@ -181,7 +181,7 @@ def assign_layers(
 
 
 def _within(layered: Routes, algorithm: str, max_layers: int | None) -> Routes:
-    """Return the routes if they need no more layers than are allowed, else raise."""
+    """Return the routes if they keep the limit on layers, else raise."""
     needed = layered.layers or 0
     if max_layers is not None and needed > max_layers:
         tables = ":destination-based" if layered.method in TABLE_METHODS else ""
@@ -196,7 +196,7 @@ def _within(layered: Routes, algorithm: str, max_layers: int | None) -> Routes:
 def layers_in_time(
     routes: Routes, algorithm: str, max_layers: int | None, settings: SolveSettings
 ) -> tuple[Routes, tuple[str, ...]]:
-    """Return the routes with layers, or without and a note that says so if time runs out."""
+    """Return the routes with layers, or without and with a note if time runs out."""
     settings.report("assigning layers")
     try:
         return fewest_layers(routes, algorithm, max_layers, settings)
@@ -241,7 +241,7 @@ def fewest_layers(
 
 @dataclass(frozen=True, eq=False)
 class _Other:
-    """Layered routes, and how they were made."""
+    """Layered routes, and the name of their construction."""
 
     how: str
     routes: Routes

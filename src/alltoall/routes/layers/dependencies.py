@@ -1,4 +1,4 @@
-"""Channel dependencies: which link a route holds while it waits for which, and how to order them.
+"""Channel dependencies: the link that a route holds while it waits for another, and their order.
 
 A route that goes over link a and then link b holds a while it waits for b. Routes that share a
 virtual layer cannot deadlock if these dependencies have no cycle, that is, if the links can be
@@ -90,7 +90,7 @@ def dependencies_of_paths(links: int, start: Ints, link: Ints) -> Dependencies:
 
 
 def forward_routes(dependencies: Dependencies, rank: Floats | Ints) -> Flags:
-    """Return a flag for each route that goes forward where link l has the place `rank[l]`."""
+    """Return whether each route goes forward in the order `rank` of the links."""
     forward = rank[dependencies.held] < rank[dependencies.wanted]
     backward = np.concatenate(([0], np.cumsum(~forward[dependencies.turn])))
     return np.asarray(backward[dependencies.start[1:]] == backward[dependencies.start[:-1]])
@@ -143,7 +143,7 @@ BACKWARD_WEIGHTS = (0.15, 0.1)
 """Factors on a route's weight per backward place, for the sweeps over a new order."""
 
 PLACED_PER_CALL = 100
-"""Links that are put in their place in one compiled call: a time limit is heard in between."""
+"""Links moved per compiled call; the time limit is checked between calls."""
 
 
 def pack_by_orders(

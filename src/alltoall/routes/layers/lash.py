@@ -42,7 +42,7 @@ from alltoall.settings import Late, SolveSettings
 Order = Callable[[Routes, Dependencies, Ints], Floats]
 
 SHUFFLES = 30
-"""Random orders of the sources that are tried for few routes; `benchmarks/layers.py`."""
+"""Random orders of the sources, tried for few routes; measured by `benchmarks/layers.py`."""
 
 SHUFFLE_WORK = 1_000_000
 """Dependencies of all routes times shuffles, at most; `benchmarks/layers.py` measures it."""
@@ -85,7 +85,7 @@ def _fewer_by_dimension(routes: Routes, dependencies: Dependencies, best: Ints) 
 def _improved(
     best: Ints, routes: Routes, dependencies: Dependencies, seed: int, settings: SolveSettings
 ) -> Ints:
-    """Return the packing of fewest layers that other orders lead to in time."""
+    """Return the packing with fewest layers among other orders, within the time."""
     late = settings.sharing().out_of_time
     with suppress(TimeoutError):
         for orders in _attempts(routes, dependencies, seed):
@@ -144,7 +144,7 @@ def longest_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
 
 
 def _most_shared_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
-    """Offer the routes first that share each of their dependencies with most others left."""
+    """Order routes by their shared dependencies, most shared first."""
     alive = np.zeros(dependencies.routes)
     alive[left] = 1.0
     popular = turn_weights(dependencies, alive)
