@@ -24,13 +24,14 @@ import numpy as np
 
 import alltoall
 from alltoall.designs.candidate import Candidate, DesignParams, certify_candidate
-from alltoall.designs.design import Wanted, wanted_regular
+from alltoall.designs.design import Wanted
 from alltoall.designs.fitting import FITTING, fitting_specs
 from alltoall.designs.search import search_regular
-from alltoall.designs.wiring import wiring_of
+from alltoall.designs.wiring import regular_wiring, wiring_of
 from alltoall.errors import UsageError
 from alltoall.flows.bounds import cable_bound, distance_bound, regular_bound
 from alltoall.flows.workers import Local, run_all
+from alltoall.ir.demand import Demand
 from alltoall.ir.topology import Topology
 from alltoall.settings import DESIGN_GAP, SolveSettings, cores
 from alltoall.topologies.digraphs import genkautz
@@ -86,7 +87,8 @@ class Entry:
 
 def search_entry(task: Task) -> Entry:
     """Search for an entry that is never worse than the catalogue or any family."""
-    wanted = wanted_regular(task.nodes, task.degree, task.directed)
+    wiring = regular_wiring(task.nodes, task.degree, task.directed)
+    wanted = Wanted(wiring, task.degree, Demand(task.nodes))
     settings = SolveSettings(gap=DESIGN_GAP, workers=1)
     known = list(_catalogued(wanted, settings)) or list(_families(wanted, settings))
     best = min(known, key=lambda each: each.time, default=None)
@@ -97,7 +99,7 @@ def search_entry(task: Task) -> Entry:
     for each in pool:
         if best is None or each.time < best.time * (1 - 1e-9):
             topology = each.wiring.topology(each.name)
-            found = certify_candidate(topology, wanted.problem_on, wanted.bound, True, settings)
+            found = certify_candidate(wanted.problem_on(topology), wanted.bound, True, settings)
             best = found if best is None or found.time < best.time else best
     if best is None:
         raise UsageError(f"{task}: the search found no wiring; expected more effort")
@@ -109,7 +111,7 @@ def _catalogued(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
     """Yield the entries of the catalogue; cables count as networks of one-way links too."""
     for topology in map(build, catalogued(wanted.wiring.nodes, wanted.degree or 1)):
         if wanted.wiring.directed or topology.bidirectional:
-            yield certify_candidate(topology, wanted.problem_on, wanted.bound, False, settings)
+            yield certify_candidate(wanted.problem_on(topology), wanted.bound, False, settings)
 
 
 def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
@@ -117,13 +119,13 @@ def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
     nodes, degree = wanted.wiring.nodes, wanted.degree or 1
     if wanted.wiring.directed:
         kautz = genkautz(nodes, degree, rewire=True)
-        yield certify_candidate(kautz, wanted.problem_on, wanted.bound, False, settings)
+        yield certify_candidate(wanted.problem_on(kautz), wanted.bound, False, settings)
     specs = [spec for name in COMPARED for spec in fitting_specs(name, nodes, degree)]
     for topology in map(build, specs):
         regular = {*topology.out_degree.tolist(), *topology.in_degree.tolist()} == {degree}
         fits = regular and (wanted.wiring.directed or topology.bidirectional)
         if fits and distance_bound(wanted.problem_on(topology)) < NEAR * wanted.bound:
-            yield certify_candidate(topology, wanted.problem_on, wanted.bound, False, settings)
+            yield certify_candidate(wanted.problem_on(topology), wanted.bound, False, settings)
 
 
 def packed(topology: Topology) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":

@@ -17,7 +17,7 @@ BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 ROOMS = ("flows", "routes", "schedules", "placing", "paths")
 """The rooms that search."""
 
-MOST_TUNING = 124
+MOST_TUNING = 118
 """Numbers that may tune the searches of all rooms together."""
 
 FIXED: dict[str, str] = {

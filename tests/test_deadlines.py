@@ -24,9 +24,8 @@ from alltoall.lp.settings import LPSettings, LPStatus
 from alltoall.lp.solve import solve_program
 from alltoall.routes import ROUTERS, route
 from alltoall.routes.baselines.ewsp import route_ewsp
-from alltoall.routes.deadlock_free.best import solve_deadlock_free
 from alltoall.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
-from alltoall.routes.renew import renew_routes
+from alltoall.routes.search import find_routes
 from alltoall.schedules.methods import find_schedule
 from alltoall.settings import RouteSettings, ScheduleSettings, SolveSettings
 from alltoall.topologies.formats import read_topology
@@ -101,8 +100,12 @@ CALLS: dict[str, Callable[[SolveSettings], object]] = {
     **{f"solve {name}": solving(name) for name in ("auto", *METHODS)},
     **{f"route {name}": routing(name) for name in ANYWHERE},
     "schedule": lambda each: find_schedule(problem(), "tsmcf", ScheduleSettings(solve=each)),
-    "deadlock-free": lambda each: solve_deadlock_free(tiny(), 3, RouteSettings(solve=each)),
-    "route after a failure": lambda each: renew_routes(problem(), route(problem(), "ecmp"), each),
+    "deadlock-free": lambda each: route(
+        tiny(), "deadlock-free", RouteSettings(max_layers=3, solve=each)
+    ),
+    "route after a failure": lambda each: find_routes(
+        problem(), settings=RouteSettings(layers=None, solve=each), last=route(problem(), "ecmp")
+    ),
 }
 
 

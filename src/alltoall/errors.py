@@ -59,7 +59,7 @@ class TopologyError(InputError):
 
 
 class DemandError(InputError):
-    """The demand does not fit the topology or is not a demand at all."""
+    """The demand is malformed or does not fit the topology."""
 
 
 class FormatError(InputError):
@@ -71,7 +71,7 @@ class LimitError(InputError):
 
 
 class TimeLimitError(AlltoallError):
-    """The time limit came before any answer; no `InputError`, for more time may bring one."""
+    """The time limit passed before any answer; with more time there may be one."""
 
     exit_code = 3
 

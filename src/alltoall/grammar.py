@@ -17,7 +17,7 @@ from alltoall.ir.quantities import parse_seconds, parse_size
 
 @dataclass(frozen=True)
 class Key:
-    """A setting of a method: the field that it fills, how its text is read, and its help."""
+    """A setting of a method: its field, the reader of its text, and its help."""
 
     field: str
     read: Callable[[str], Any]
@@ -74,21 +74,21 @@ def _unknown(where: str, label: str, keys: Mapping[str, Key]) -> str:
 
 
 def read_flag(text: str) -> bool:
-    """Return whether a text says yes or no."""
+    """Read true or false."""
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.lower() == "true"
 
 
 def read_sides(text: str) -> tuple[int, ...]:
-    """Return the sides of a grid that is written like 3x3x3."""
+    """Return the sides of a grid such as 3x3x3."""
     if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7})*", text):
         raise UsageError(f"shape {reprlib.repr(text)}; expected sides such as 3x3x3")
     return tuple(map(int, text.split("x")))
 
 
 def read_names(text: str) -> tuple[str, ...]:
-    """Return names that are joined by +."""
+    """Return names joined by +."""
     return tuple(text.split("+"))
 
 
@@ -208,7 +208,7 @@ SCHEDULE = {
 
 
 PHASES = {
-    "phases": Key("phases", int, "split the routes into K phases"),
+    "phases": Key("phases", int, "split the routes into K phases; 0: as many as fit the loss"),
     "phase-loss": Key("phase_loss", float, "the share that phases may lose, 0.05 by default"),
 }
 TABLE_SIZE = {"max-routes": Key("max_routes", int, "routes per destination that the fabric holds")}

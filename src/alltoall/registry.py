@@ -35,7 +35,7 @@ def load(where: str) -> Any:
 
 
 def deferred(where: str) -> Callable[..., Any]:
-    """Return a function that imports `module:function` when it is called, and calls that."""
+    """Return a function that imports and calls `module:function`."""
 
     def call(*given: Any) -> Any:
         return load(where)(*given)
@@ -100,7 +100,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         return name in self._entries or name in self._broken
 
     def register(self, name: str, entry: Any) -> None:
-        """Add an entry under a name that is not taken."""
+        """Add an entry under a new name."""
         if name in self:
             raise UsageError(f"{self.kind} {name!r} exists already; register it by another name")
         if not NAME.fullmatch(name):

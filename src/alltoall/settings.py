@@ -44,7 +44,7 @@ def cores() -> int:
 
 @runtime_checkable
 class Team(Protocol):
-    """Processes that solve one problem together, each for some of the sources.
+    """Processes that solve one problem together, each for a part of the sources.
 
     Every process calls every method, in the same order.
     """
@@ -80,7 +80,7 @@ ALONE = Alone()
 
 
 class NotRootRank(Exception):  # noqa: N818 (nothing went wrong)
-    """Ends a search on all ranks of a team but the first, which has the answer."""
+    """Ends a search on all ranks of a team except the first, which has the answer."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def search_settings(
 
 
 MOST_CHUNKS = 4096
-"""Chunks per shard beyond which the weights of routes are not taken for fractions."""
+"""Largest denominator of weights of routes."""
 
 PATH_SETS = ("disjoint", "shortest", "bounded", "k-shortest", "columns")
 """Path sets of pmcf; `columns` generates paths as needed."""
@@ -224,8 +224,7 @@ class RouteSettings:
     robust routes, families of `routes.skews` or files.
 
     Routes are then changed in this order (`routes.search`): `max_routes`; `chunks`, the common
-    denominator of the weights; `layers`, the algorithm that assigns them, or None; `phases` to
-    split them into, 0 for as many as `phase_loss` allows.
+    denominator of the weights; `layers`, the algorithm that assigns them, or None.
     """
 
     paths: str = "disjoint"
@@ -242,8 +241,6 @@ class RouteSettings:
     shape: tuple[int, ...] | None = None
     chunks: int | None = None
     layers: str | None = "lash-sequential"
-    phases: int | None = None
-    phase_loss: float = 0.05
     robust: tuple[str, ...] | None = None
     solve: SolveSettings = field(default_factory=SolveSettings)
 
@@ -271,13 +268,13 @@ class RouteSettings:
 
 
 STEP_TOLERANCE = 1e-3
-"""By default, a further step must lower the time by more than this share, or it is not taken."""
+"""Default share by which a further step must lower the time."""
 
 USUAL_MOST_CHUNKS = 16
 """Default limit on chunks per shard of mean size, if many pairs send."""
 
 WORST_LOSS = 1.0
-"""The largest loss that may be asked for: twice the fractional time."""
+"""The largest allowed loss: twice the fractional time."""
 
 
 @dataclass(frozen=True)
@@ -329,7 +326,7 @@ OBJECTIVES = ("alltoall", "alltoall+failures", "alltoall+diameter")
 """Design objectives: time, time after the worst failure, or diameter first."""
 
 DESIGN_GAP = 1e-3
-"""The certified gap at which candidates are compared, unless another is asked for."""
+"""Default certified gap of candidates."""
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,7 @@ def _prove(problem: Problem) -> Flow:
 
 
 def _slack(flow: Flow) -> dict[str, float]:
-    """Say how far below the optimum the bound of a proof may be, if that is far."""
+    """Return how far the optimum may be above the bound, if that is significant."""
     return {"bound_slack": flow.gap} if flow.gap > SHARP else {}
 
 

@@ -25,9 +25,8 @@ from strategies import topologies
 NO_LIMITS = {
     "loss", "epsilon",  # goals: `missed_goals` tells
     "slack", "k",  # of `paths`
-    "seed", "shape", "layers", "phase_loss", "robust", "latency", "step_tolerance",  # how to search
+    "seed", "shape", "layers", "robust", "latency", "step_tolerance",  # how to search
     "operation_cost", "raw",
-    "phases",  # a split beside the routes, which raises if it is not found
     "solve",  # told by the status
 }  # fmt: skip
 """Settings that promise nothing about the answer itself."""

@@ -109,14 +109,14 @@ def test_failures_of_one_orbit_are_solved_once() -> None:
     """All cables of a torus fail alike; without one, a ring of one-way links is cut."""
     settings = SolveSettings(gap=1e-3)
     torus_graph = alltoall.topology("torus:4x4")
-    torus = certify_candidate(torus_graph, Problem.all_to_all, 1.0, False, settings)
+    torus = certify_candidate(Problem.all_to_all(torus_graph), 1.0, False, settings)
     failures = with_failures(torus, 5, 0, settings).failures
     assert failures is not None
     assert (failures.tried, failures.all_known) == (1, True)
     broken = alltoall.solve(remove_links(torus.topology, [(0, 1)]), gap=1e-3).time
     assert failures.worst == failures.mean == pytest.approx(broken, rel=2e-3)
     circle = alltoall.topology("circulant:n=4,jumps=1,directed=true")
-    cut = certify_candidate(circle, Problem.all_to_all, 1.0, False, settings)
+    cut = certify_candidate(Problem.all_to_all(circle), 1.0, False, settings)
     found = with_failures(cut, 2, 0, settings)
     assert found.failures is not None
     assert found.failures.worst == np.inf

@@ -23,8 +23,7 @@ from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.schedules.expansion import Expansion
-from alltoall.schedules.timestepped import solve_timestepped
+from alltoall.schedules.timestepped import Expansion, solve_timestepped
 from alltoall.topologies.operators import with_host_bandwidth
 from alltoall.topologies.spec import build
 from strategies import problems

@@ -13,7 +13,7 @@ from alltoall.placing.listed import Choice, ListedChunks, negotiate_listed
 from alltoall.placing.negotiate import Budgets, NegotiationParams, negotiate
 from alltoall.placing.network import any_path, in_steps
 from alltoall.placing.rounds import grow_steeper
-from alltoall.schedules.expansion import Expansion
+from alltoall.schedules.timestepped import Expansion
 from alltoall.topologies.spec import build
 
 

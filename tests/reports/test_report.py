@@ -22,7 +22,7 @@ from alltoall.reports.headline import proof_content
 from alltoall.reports.packed import packed_floats, packed_ints
 from alltoall.reports.page import embedded
 from alltoall.reports.pair_paths import flow_content, route_content, shown_sources
-from alltoall.routes.baselines import reach
+from alltoall.routes.baselines import tables
 from command_line import Run
 from hop_schedules import hop_schedule
 
@@ -104,7 +104,7 @@ def test_the_headline_compares_in_the_units_of_the_user(
 
 def test_a_baseline_that_takes_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page is made without it."""
-    monkeypatch.setattr(reach, "MOST_PAIRS", 10)
+    monkeypatch.setattr(tables, "MOST_PAIRS", 10)
     (shown,) = content_of(alltoall.report(alltoall.solve("ring:5")).html)["views"]
     assert shown["headline"]["versus"] == ""
     assert [role for role, _, _ in shown["headline"]["bars"]] == ["own", "bound"]

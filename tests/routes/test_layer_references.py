@@ -15,8 +15,7 @@ from alltoall.ir.routes import Routes
 from alltoall.lp.settings import never
 from alltoall.routes.layers import lash as layers
 from alltoall.routes.layers.assign import LAYERINGS
-from alltoall.routes.layers.dependencies import dependencies_of
-from alltoall.routes.layers.orders import pack_by_orders
+from alltoall.routes.layers.dependencies import dependencies_of, pack_by_orders
 from alltoall.settings import SolveSettings
 from alltoall.topologies.spec import build
 

@@ -16,8 +16,12 @@ from alltoall.ir.routes import Routes
 from alltoall.routes.extp import routes_of_flow
 from alltoall.routes.layers import lash
 from alltoall.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
-from alltoall.routes.layers.dependencies import dependencies_of
-from alltoall.routes.layers.orders import layer_orders, pack_by_orders
+from alltoall.routes.layers.dependencies import (
+    dependencies_of,
+    forward_routes,
+    layer_orders,
+    pack_by_orders,
+)
 from alltoall.settings import SolveSettings
 from alltoall.topologies.spec import build
 from strategies import problems
@@ -127,11 +131,11 @@ def test_orders_for_a_given_number_of_layers_miss_few_routes() -> None:
     """Two orders for what needs three layers: nearly all routes go forward in one of them."""
     routes = random_routes(Problem.all_to_all(build("genkautz:n=32,d=4")), 1, 1)
     dependencies = dependencies_of(routes)
-    orders = layer_orders(dependencies, 2, 0)
-    missed = orders.missed(dependencies)
-    assert len(orders.rank) == 2
-    assert missed.mean() < 0.1
-    for rank, forward in zip(orders.rank, orders.forward, strict=True):
+    ranks = layer_orders(dependencies, 2, 0)
+    assert len(ranks) == 2
+    flags = [forward_routes(dependencies, rank) for rank in ranks]
+    assert 1 - (flags[0] | flags[1]).mean() < 0.1
+    for rank, forward in zip(ranks, flags, strict=True):
         for route in range(routes.count):
             places = rank[routes.link[routes.start[route] : routes.start[route + 1]]]
             assert forward[route] == bool((np.diff(places) > 0).all())
@@ -169,10 +173,10 @@ def test_the_same_seed_gives_the_same_layers() -> None:
 def test_the_seed_is_zero_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """By orders of the links another seed leads to other layers."""
     monkeypatch.setattr(sizes, "OFFERED_DEPENDENCIES", 0)
-    routes = random_routes(Problem.all_to_all(build("genkautz:n=24,d=3")), 1, 2)
+    routes = random_routes(Problem.all_to_all(build("genkautz:n=40,d=3")), 1, 2)
     given, zero, other = (
         assign_layers(routes, **seed).layer.tolist()  # type: ignore[arg-type, union-attr]
-        for seed in ({}, {"seed": 0}, {"seed": 2})
+        for seed in ({}, {"seed": 0}, {"seed": 1})
     )
     assert given == zero
     assert given != other

@@ -11,8 +11,7 @@ from alltoall import Problem, Routes, Topology
 from alltoall.check.routes import check_routes
 from alltoall.ir.demand import Demand
 from alltoall.routes import route
-from alltoall.routes.layers.assign import assign_layers, layers_in_time
-from alltoall.routes.layers.reroute import Rerouting
+from alltoall.routes.layers.assign import Rerouting, assign_layers, layers_in_time
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.spec import build
 

@@ -20,9 +20,9 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.schedules import search, timestepped
 from alltoall.schedules.chunks import rounded_to
-from alltoall.schedules.expansion import Expansion, skip_detours, without_detours
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.search import choose_flow
+from alltoall.schedules.timestepped import Expansion, skip_detours, without_detours
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.operators import (
     drop_links,

@@ -12,7 +12,7 @@ from alltoall.ir.demand import Demand
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.schedules import timed_chunks
+from alltoall.schedules import chunks as whole_chunks
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.orders import legs_of, serve
 from alltoall.settings import ScheduleSettings
@@ -127,7 +127,7 @@ def test_the_size_chooses_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_too_many_chunks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of all chunks is known before there is room for them."""
-    monkeypatch.setattr(timed_chunks, "MOST_SCHEDULE_CHUNKS", 100)
+    monkeypatch.setattr(whole_chunks, "MOST_SCHEDULE_CHUNKS", 100)
     with pytest.raises(InputError, match="240 chunks in all; expected at most 100"):
         find_schedule(Problem.all_to_all(build("torus:4x4")), "list", ScheduleSettings(chunks=1))
 

@@ -14,10 +14,15 @@ from alltoall.lp.settings import never
 from alltoall.runtime.in_process import Alltoall
 from alltoall.schedules.by_list import bounding_flow, numbers_of
 from alltoall.schedules.methods import find_schedule
-from alltoall.schedules.orders import order_by_list
-from alltoall.schedules.placed import Placed, place_chunks
-from alltoall.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
-from alltoall.schedules.tighten import longest_send, tighten
+from alltoall.schedules.orders import Placed, order_by_list, place_chunks
+from alltoall.schedules.rounds import (
+    in_rounds,
+    longest_send,
+    pipeline,
+    rounds_for,
+    short_cycle,
+    tighten,
+)
 from alltoall.settings import ScheduleSettings, SolveSettings
 from alltoall.topologies.given import problem_of
 from alltoall.topologies.spec import build

@@ -19,10 +19,9 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.placing.chunks import Chunks, Table
 from alltoall.routes.weights import routes_from_weights
+from alltoall.schedules.by_list import routes_of
 from alltoall.schedules.methods import find_schedule
-from alltoall.schedules.orders import order_by_list
-from alltoall.schedules.placed import place_all
-from alltoall.schedules.renew import routes_of
+from alltoall.schedules.orders import order_by_list, place_all
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.operators import remove_links, remove_nodes, with_host_bandwidth
 from alltoall.topologies.spec import build

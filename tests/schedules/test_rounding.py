@@ -19,8 +19,7 @@ from alltoall.lp.program import LinearProgram, LPResult
 from alltoall.lp.settings import LPStatus, never
 from alltoall.lp.solve import solve_program
 from alltoall.schedules import chunks
-from alltoall.schedules.chunks import round_flow, schedule_from, squeeze
-from alltoall.schedules.timed_chunks import Rounded, TimedChunks
+from alltoall.schedules.chunks import Rounded, TimedChunks, round_flow, schedule_from, squeeze
 from alltoall.schedules.timestepped import TimedFlow, solve_timestepped, useful_variables
 from alltoall.settings import SolveSettings
 from alltoall.topologies.operators import scale_capacities

@@ -59,7 +59,7 @@ def test_both_ways_to_steer() -> None:
 def test_shares_and_baselines() -> None:
     """All ways to divide bytes among routes, and routes of any method, by the same sender."""
     many = routes_of("hypercube:3", "ewsp")
-    phase = split_phases(many, 3, 0.5).phase
+    phase = split_phases(many, 3, 0.5)
     with fabric(many.problem.topology) as bed:
         for weights in ("chunks", "paced", "phases"):
             assert run(bed, many, weights=weights, phase=phase).disagreements == ()

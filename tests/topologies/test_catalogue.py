@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 import alltoall
 from alltoall.designs.candidate import certify_candidate
-from alltoall.designs.design import wanted_regular
+from alltoall.designs.design import Wanted
 from alltoall.designs.search import search_regular
+from alltoall.designs.wiring import regular_wiring
 from alltoall.errors import TopologyError
 from alltoall.flows.bounds import cable_bound, regular_bound
+from alltoall.ir.demand import Demand
 from alltoall.settings import SolveSettings
 from alltoall.topologies.expanders import times
 from alltoall.topologies.properties import mean_distance
@@ -95,13 +97,14 @@ SIZES = [key for key in KEYS if key[0] <= 128]
 def test_a_fresh_search_finds_nothing_better(size: tuple[int, int, bool], seed: int) -> None:
     """It starts from nothing that the catalogue knows."""
     nodes, degree, directed = size
-    wanted, solving = wanted_regular(nodes, degree, directed), SolveSettings(gap=GAP, workers=1)
+    wiring, solving = regular_wiring(nodes, degree, directed), SolveSettings(gap=GAP, workers=1)
+    wanted = Wanted(wiring, degree, Demand(nodes))
     pool = search_regular(wanted.wiring, degree, seed, solving, KEPT, EFFORT)
     known = TIMES["time"][KEYS.index(size)]
     for found in pool:
         if found.time < known:
             topology = found.wiring.topology(found.name)
-            fresh = certify_candidate(topology, wanted.problem_on, wanted.bound, True, solving)
+            fresh = certify_candidate(wanted.problem_on(topology), wanted.bound, True, solving)
             assert known <= fresh.time * (1 + GAP)
 
 

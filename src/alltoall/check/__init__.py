@@ -1,1 +1,1 @@
-"""The judges: they import the nouns and nothing that produces them, which makes them evidence."""
+"""Independent checkers: they import the nouns, but none of the code that makes them."""

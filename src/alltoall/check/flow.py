@@ -1,4 +1,4 @@
-"""Independent checks of flows: what makes an answer evidence.
+"""Independent checks of flows.
 
 Nothing here is shared with the code that produces flows: the shortest paths are Bellman-Ford over
 arrays, not the producers' Dijkstra, and sums are formed from the artefact's own numbers. Claims are
@@ -26,10 +26,10 @@ ROUNDING = 1e-14
 """Rounding error of a sum, relative to the sum of absolute values."""
 
 BLOCK = 4_000_000
-"""Numbers held at once: the checks run in blocks so that memory stays flat as problems grow."""
+"""Numbers per block: checks run in blocks, so that memory does not grow with the problem."""
 
 DISTANCE_BLOCK = 250_000
-"""Distances held at once: blocks that fit in a processor's cache take half of the time."""
+"""Distances per block: blocks that fit in the cache take half of the time."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _flow_bound(flow: Flow, orbits: Orbits | None, tolerance: float) -> tuple[fl
 def recompute_bound(
     problem: Problem, lengths: Floats, sources: Ints | None = None, weight: Floats | None = None
 ) -> tuple[float, list[str]]:
-    """Return the bound that link lengths prove, or what is wrong with the lengths.
+    """Return the bound proven by link lengths, or the fault of the lengths.
 
     Under symmetry `sources` are one of each orbit, each with the `weight` of its orbit.
     """
@@ -153,7 +153,7 @@ def shortest_distances(nodes: int, tail: Ints, head: Ints, lengths: Floats, star
 
 
 def _check_shape(flow: Flow, orbits: Orbits | None) -> Iterator[str]:
-    """Check values, and compare the groups to the demand: one per source or pair, and no other."""
+    """Check values, and that there is exactly one group per source or pair with a demand."""
     if not np.isfinite(flow.rate) or flow.rate <= 0:
         yield f"the rate is {flow.rate:g}; expected a positive number"
     bad = np.flatnonzero(~(np.isfinite(flow.amount) & (flow.amount >= 0)))
@@ -273,7 +273,7 @@ def _offending_pairs(flow: Flow, destination: Ints, tolerance: float) -> Iterato
 
 
 def _excess(net: Floats, wanted: Floats, allowed: Floats) -> Floats:
-    """Return errors as multiples of what is allowed."""
+    """Return errors as multiples of the tolerance."""
     error = np.abs(net - wanted)
     return np.divide(error, allowed, out=np.zeros_like(error), where=error > 0)
 

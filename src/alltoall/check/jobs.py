@@ -35,7 +35,7 @@ class JobsReport:
 
 
 def check_job_rates(rates: JobRates, tolerance: float = TOLERANCE) -> JobsReport:
-    """Check that rates are carried by their flow, and that no level can be better than it says."""
+    """Check that the flow carries the rates, and that the bound of every level holds."""
     subject = f"rates of {len(rates.jobs)} jobs on {rates.flow.problem.topology.name}"
     raise_if(subject, list(_shape_problems(rates)))
     check_flow(rates.flow, tolerance)
@@ -81,7 +81,7 @@ def _carried_problems(rates: JobRates, tolerance: float) -> Iterator[str]:
 
 
 def _level_bound(rates: JobRates, level: int) -> tuple[float, list[str]]:
-    """Return the bound of a level by its lengths, or why they prove nothing."""
+    """Return the bound of a level by its lengths, or their fault."""
     topology = rates.flow.problem.topology
     # The least capacity times length that a unit of rate of each job takes.
     graph, ends = (topology.nodes, topology.tail, topology.head), topology.terminals

@@ -32,7 +32,7 @@ GOALS = {"few": ("loss", "more routes (--max-routes)"), "fptas": ("epsilon", "mo
 """The option that sets the goal of a routing method, and a way to reach it."""
 
 WHOLE = 1e-6
-"""How far from a whole number of chunks a weight may be."""
+"""Largest distance of a weight from whole chunks."""
 
 
 def check_limits(answer: Routes | Schedule, asked: Asked) -> None:
@@ -44,7 +44,7 @@ def check_limits(answer: Routes | Schedule, asked: Asked) -> None:
 
 
 def missed_goals(answer: Routes | Schedule, asked: Asked) -> tuple[str, ...]:
-    """Name losses that are larger than the options allow, and a remedy.
+    """Return losses beyond the options' goals, with a remedy each.
 
     A schedule of a given number of chunks has no goal: there is nothing to choose.
     """
@@ -102,7 +102,7 @@ def _route_chunks(routes: Routes, asked: Asked) -> Iterator[str]:
 
 
 def _paths(routes: Routes, asked: Asked) -> Iterator[str]:
-    """Find routes that are not of the path set; columns may be any, and so may other methods'."""
+    """Find routes outside the path set, if the method has one."""
     name = asked["paths"]
     if routes.method != "pmcf" or name == "columns":
         return
@@ -143,7 +143,7 @@ def _schedule_chunks(schedule: Schedule, asked: Asked) -> Iterator[str]:
 
 
 def _max_chunks(schedule: Schedule, asked: Asked) -> Iterator[str]:
-    """Find shards of at least the mean size that are cut into too many chunks for it."""
+    """Find shards with too many chunks for their size."""
     demand = schedule.problem.demand.table()
     mean = float(demand[demand > 0].mean())
     most = chunks_of(demand, asked["max_chunks"] / mean)

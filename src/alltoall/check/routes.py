@@ -160,7 +160,7 @@ def _check_weights(routes: Routes, tolerance: float) -> Iterator[str]:
 
 
 def _check_demand(routes: Routes, tolerance: float) -> Iterator[str]:
-    """Compare the weights to the demand, up to the first block of sources where they differ."""
+    """Compare the weights to the demand, up to the first differing block of sources."""
     terminals = len(routes.problem.topology.terminals)
     pairs = routes.pair(terminals)
     order = np.argsort(pairs, kind="stable")

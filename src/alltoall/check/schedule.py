@@ -1,4 +1,4 @@
-"""The independent check of a schedule: every chunk arrives, and nothing is sent before it is there.
+"""The independent check of a schedule: every chunk arrives, and is sent only after its arrival.
 
 Like `check.flow`, this shares no code with what produces schedules. Chunks do not depend on each
 other, so they are checked in blocks of chunks, each with all of its sends.
@@ -227,7 +227,7 @@ def _find_absent(moves: _ChunkMoves) -> Ints:
 
 
 def _places(moves: _ChunkMoves, node: Ints) -> Ints:
-    """Return a number for where each chunk is at a node: a terminal, or a switch in a step."""
+    """Return a number of each chunk's place: a terminal, or a switch in a step."""
     row = np.where(moves.stores[node], moves.chunk, moves.chunks + moves.moment)
     return np.asarray(row * moves.nodes + node)
 
@@ -276,7 +276,7 @@ def _time(schedule: Schedule) -> float:
 
 
 def _step_times(schedule: Schedule, some: slice) -> Floats:
-    """Return the times of some steps, by all of their sends."""
+    """Return the times of some steps."""
     capacity, links = schedule.problem.topology.capacity, schedule.problem.topology.links
     key = np.cumsum(np.diff(schedule.step[some], prepend=-1) != 0) * links + schedule.link[some]
     order = np.argsort(key, kind="stable")

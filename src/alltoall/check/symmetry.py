@@ -15,7 +15,7 @@ from alltoall.ir.problem import Problem
 
 
 def check_generators(problem: Problem, generators: Ints) -> Iterator[str]:
-    """Yield what is wrong with permutations [generators, nodes] that claim to be automorphisms."""
+    """Yield the faults of claimed automorphisms, permutations [generators, nodes]."""
     topology, matrix = problem.topology, problem.demand.matrix
     everyone = np.arange(topology.nodes)
     for index, nodes in enumerate(generators):

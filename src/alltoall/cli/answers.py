@@ -24,7 +24,7 @@ from alltoall.topologies.given import Answer
 from alltoall.topologies.public import topology
 
 CONVERT_FIRST = ("given", "format", "undirected", "capacity_attribute", "set_capacities")
-"""Changes that `alltoall topology` makes, once and for all."""
+"""Changes that only `alltoall topology` makes."""
 
 CHANGES = [each for each in options_of(topology) if each.name not in CONVERT_FIRST]
 
@@ -53,7 +53,7 @@ def _verb_of(function: Callable[..., Answer]) -> Callable[..., None]:
 
 
 def _tell(answer: Answer, call: VerbCall) -> None:
-    """Save an answer with the command that it comes from, and print what sums it up."""
+    """Save an answer with its command, and print its summary."""
     summary = {**summary_of(answer), "seconds": call.seconds}
     output = call.path("output")
     provenance = replace(

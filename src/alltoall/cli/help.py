@@ -14,7 +14,7 @@ LABEL = 26
 """Width of option names; a longer name gets its own line."""
 
 USUAL = 10
-"""Options of a short help, if a verb does not say which."""
+"""Number of options in a short help, unless the verb selects them."""
 
 HELP_WORDS = ("-h", "--help", "--help-all")
 
@@ -28,7 +28,7 @@ TABLES: dict[str, tuple[str, Mapping[str, Method], Mapping[str, Key]]] = {
 
 
 def asked_help(words: Sequence[str]) -> str | None:
-    """Return the help that the words of a call ask for, None if they do not."""
+    """Return the help requested by the words of a call, or None."""
     if not words or words[0] not in VERBS:
         return None
     verb = VERBS[words[0]]
@@ -120,7 +120,7 @@ def _word(option: Any) -> str:
 
 
 def _about(option: Any) -> str:
-    """Return the help of an option, with its default where that says something."""
+    """Return the help of an option, with a meaningful default."""
     text = (option.help or "").rstrip(".")
     plain = option.default if isinstance(option.default, int | float | str) else None
     if plain in (None, "", 0, "0") or "default" in text or option.is_flag:

@@ -30,7 +30,7 @@ class VerbCall:
 
     @property
     def command(self) -> str:
-        """The words of the call as a shell takes them; `app` left them here."""
+        """The command line, quoted for a shell."""
         return shlex.join(("alltoall", *self.context.obj))
 
     @property

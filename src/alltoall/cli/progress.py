@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 QUIET_SECONDS = 5.0
-"""Without a terminal the first line of progress comes after so long, each next after twice that."""
+"""Delay of the first progress line without a terminal; the delay doubles with every line."""
 
 BAR = 24
 """Columns of the bar."""
@@ -22,7 +22,7 @@ BAR = 24
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """Give a function that reports progress: a bar on a terminal, which goes away, or few lines."""
+    """Yield a function that reports progress: by a bar on a terminal, else by few lines."""
     if sys.stderr is not None and sys.stderr.isatty():
         with _bar() as bar:
             yield partial(_show, bar, bar.add_task("starting", total=None))

@@ -1,4 +1,4 @@
-"""`alltoall report`: files as one page to look at."""
+"""`alltoall report`: files as one HTML page."""
 
 from typing import Any
 

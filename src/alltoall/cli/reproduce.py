@@ -1,4 +1,4 @@
-"""`alltoall reproduce`: the figures of the paper, measured again."""
+"""`alltoall reproduce`: measure the figures of the paper."""
 
 import inspect
 from typing import Any
@@ -26,7 +26,7 @@ def _tell(made: tuple[Reproduced, ...], call: VerbCall) -> None:
 
 
 def _told(made: Reproduced) -> list[str]:
-    """Return the sentences of a figure, and where its files are."""
+    """Return the claims and files of a figure."""
     complete = (
         "" if made.complete else ", not complete, so no claim is judged: run it again to go on"
     )

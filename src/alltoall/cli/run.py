@@ -97,7 +97,7 @@ def _recovered(found: Recovery | None) -> list[str]:
 
 
 def _beside(report: BedReport) -> tuple[str, ...]:
-    """Return the columns right of the bar: the library's own, or the load that routes have."""
+    """Return the columns right of the bar: the library's own, or the share of the routes' load."""
     if report.native:
         return BED_NATIVE
     return ("of load",) if report.rows[0].load_fraction is not None else ()

@@ -80,7 +80,7 @@ LABEL, ASIDE, WRONG = "\x1b[36m", "\x1b[2m", "\x1b[1;31m"
 
 
 def coloured(stream: TextIO | None) -> bool:
-    """Whether a stream shows colours: a terminal that is not dumb, unless NO_COLOR asks for none.
+    """Return whether to colour a stream: a terminal that is not dumb, unless NO_COLOR is set.
 
     https://no-color.org says that it is heard when it is there and not empty.
     """

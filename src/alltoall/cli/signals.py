@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
-"""128 and the number of the signal, as shells have it."""
+"""Exit codes: 128 plus the number of the signal, as in shells."""
 
 LINE = "stopped"
 """Message where there is no answer to show."""
 
 SOON = 0.001
-"""Seconds after which a signal comes again whose exception was lost."""
+"""Delay before `Stopped` is raised again if it was swallowed."""
 
 
 class Stopped(BaseException):
@@ -60,7 +60,7 @@ def _end() -> None:
 
 
 def _end_unsaid() -> None:
-    """End the process before there was anything to print."""
+    """End the process at once, with one line."""
     if "--json" in sys.argv:
         _write(1, f'{{"error": {{"code": {_Now.exit_code}, "message": "{LINE}"}}}}\n')
     _end()
@@ -84,12 +84,12 @@ def listen() -> None:
 
 
 def all_is_said() -> None:
-    """Let signals end the process at once from now on."""
+    """End the process at once on signals from now on."""
     _Now.first = _Now.further = _end
 
 
 def heard() -> int | None:
-    """Return the exit code of the first signal that came, if any did."""
+    """Return the exit code of the first signal received, or None."""
     return _Now.exit_code
 
 
@@ -105,7 +105,7 @@ def _hear_again(_number: int, _frame: object) -> None:
 
 
 def _unraisable(lost: "sys.UnraisableHookArgs") -> None:
-    """Raise `Stopped` again where Python had to drop it, as in `__del__` or a callback from C."""
+    """Raise `Stopped` again if Python dropped it, as in `__del__` or a callback from C."""
     if issubclass(lost.exc_type, Stopped):
         signal.setitimer(signal.ITIMER_REAL, SOON)
     else:
@@ -128,7 +128,7 @@ def working() -> AbstractContextManager[None]:
 
 
 def printing() -> AbstractContextManager[None]:
-    """Give a context that a signal does not cut in two."""
+    """Delay signals until the end of this context."""
     return _moment(_ignore, _end)
 
 

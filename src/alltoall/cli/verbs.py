@@ -202,7 +202,7 @@ Example: alltoall solve torus:3x3x3"""
 
 
 def require_words(words: Sequence[str]) -> None:
-    """Raise if a call begins with a verb, or with a SPEC, that there is not."""
+    """Raise if a call has an unknown verb or family."""
     name, *rest = words
     if name not in VERBS:
         close = difflib.get_close_matches(name, VERBS, n=1)

@@ -47,10 +47,10 @@ ENDED = {
     "time_limit": " (ended by the time limit)",
     "interrupted": " (interrupted)",
 }
-"""How a search ended that proved no optimum, where that is worth a word."""
+"""Endings of searches without a proven optimum."""
 
 SAME = 1e-4
-"""Shares below this are not worth a word."""
+"""Shares below this are not mentioned."""
 
 
 def lines_of(found: Mapping[str, Any]) -> Lines:
@@ -225,7 +225,7 @@ def _levels(summary: Mapping[str, Any]) -> list[str] | None:
 
 
 def link_in_words(summary: Mapping[str, Any]) -> str | None:
-    """Say which rate a link has, or the least and the largest, if that is known."""
+    """Return the rate of the links, or its range, or None if unknown."""
     if "link_GBps" not in summary:
         return None
     least, most = (rate_in_words(rate * 1e9) for rate in summary["link_GBps"])

@@ -12,8 +12,7 @@ import typer
 
 from alltoall.cli.options import options_of, with_parameters
 from alltoall.errors import UsageError
-from alltoall.runtime.public import wrap
-from alltoall.runtime.wrap import file_and_size
+from alltoall.runtime.wrap import file_and_size, wrap
 
 SEPARATOR = "--"
 
@@ -35,7 +34,7 @@ def _say(line: str) -> None:
 
 
 def _parted(words: list[str], line: Sequence[str], export: bool) -> tuple[list[str], list[str]]:
-    """Part files from the command: the parser drops the `--`, which the whole line still has."""
+    """Separate files from the command at `--`, which the parser drops from the words."""
     command = list(line[line.index(SEPARATOR) + 1 :]) if SEPARATOR in line else []
     files = words[: len(words) - len(command)]
     if SEPARATOR not in line and not export:

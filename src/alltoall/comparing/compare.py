@@ -59,7 +59,7 @@ SAVE_SECONDS = 0.5
 """Seconds between two times that finished rows are saved."""
 
 HEAD = 1 << 16
-"""Bytes within which an artefact says its format, and a run does not."""
+"""Bytes to read for the format of an artefact, which runs lack."""
 
 MOST_VALUES = 10_000
 """Values of one key, and points of one comparison, at most."""
@@ -114,7 +114,7 @@ def compare(
 
 
 def values_of(over: Over) -> dict[str, tuple[Any, ...]]:
-    """Return the values of each key, whole numbers where they are some."""
+    """Return the values of each key, with texts of integers as integers."""
     found: dict[str, tuple[Any, ...]] = {}
     given = over if isinstance(over, Mapping) else dict(map(_key_and_values, over or ()))
     for key, values in given.items():
@@ -315,7 +315,7 @@ def _of_network(
 
 @dataclass(eq=False)
 class _Comparing:
-    """A comparison under way."""
+    """A running comparison."""
 
     points: Sequence[Point]
     runs: Sequence[tuple[str, str | None, Run]]
@@ -374,7 +374,7 @@ class _Comparing:
                 self.done[index] = found
 
     def _measure(self) -> None:
-        """Measure points, each once, and save them as they come."""
+        """Measure each distinct point once, and save the results as they arrive."""
         waiting: dict[str | int, list[int]] = {}
         for index, point in enumerate(self.points):
             if point.subject is None:
@@ -417,7 +417,7 @@ class _Comparing:
                 yield place, result
 
     def _report(self) -> None:
-        """Say how many points are done, and save them now and then."""
+        """Report the number of finished points, and save them regularly."""
         done, count = len(self.done), len(self.points)
         self.settings.report(ProgressMessage.of_count(f"compare: {done} of {count}", done, count))
         saving = self.output is not None and self.output.suffix.lower() == ".json"

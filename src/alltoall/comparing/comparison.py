@@ -94,7 +94,7 @@ COLUMNS = {
     for each in fields(Row)
     if each.name not in ("over", "given", "shards")
 }
-"""The fields that are columns of files, by the names that they have there."""
+"""Column names in files, by field."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Comparison:
 
     @property
     def physical(self) -> bool:
-        """Whether all rows that have a time have a throughput in GB/s."""
+        """Whether all rows with a time have a throughput in GB/s."""
         return all(each.throughput is not None for each in self.rows if not _failed(each))
 
     @property
@@ -233,7 +233,7 @@ class Comparison:
         return chart.page("All-to-all, compared", self._body())
 
     def answer(self) -> str:
-        """Say in a sentence or two who is best and by how much."""
+        """Return one or two sentences on the best entry and its lead."""
         entries = [each for each in self.entries() if each.value is not None]
         if not entries:
             return "no answer"
@@ -334,7 +334,7 @@ class Comparison:
         return chart.Bar(self.name(entry), entry.value or 0.0, told, limit, spread)
 
     def _numbers(self, entries: Sequence[Entry]) -> list[str]:
-        """Return the keys, but for the seed, that have several values, all of them numbers."""
+        """Return the keys with several numeric values, except the seed."""
         values: dict[str, set[Any]] = {}
         for key, value in (item for each in entries for item in each.rows[0].over.items()):
             values.setdefault(key, set()).add(value)
@@ -360,14 +360,14 @@ class Comparison:
             )
 
     def _along(self, entry: Entry, across: str) -> str:
-        """Return the name of an entry with one number left open."""
+        """Return the name of an entry with a placeholder for one number."""
         row = entry.rows[0]
         filled = {key: value for key, value in row.over.items() if key not in (across, SEED)}
         several = len({each.method for each in self.rows}) > 1
         return fill(row.given, filled) + (f", {entry.method}" if several else "")
 
     def _winners(self, entries: Sequence[Entry], across: str) -> str:
-        """Say which line is on top at which values."""
+        """Return the best line for each value."""
         best: dict[Any, Entry] = {}
         for each in entries:
             at = each.rows[0].over.get(across)
@@ -428,7 +428,7 @@ def percent(share: float) -> str:
 
 
 def of_proven(share: float, end: str) -> str:
-    """Say how near the proven maximum of the throughput is, or the minimum of the time."""
+    """Return the distance from the proven maximum throughput, or minimum time, in words."""
     if share >= 1 - PROVEN:
         return f"the proven {end}"
     if end == "minimum":
@@ -445,7 +445,7 @@ def short(value: float) -> str:
 
 
 def _more(share: float) -> str:
-    """Say how much more the throughput of the best is."""
+    """Return the gain in throughput in words."""
     if abs(share) < 5e-4:
         return "no more"
     text = f"{abs(100 * share):.0f}" if abs(share) >= 0.1 else f"{abs(100 * share):.1f}"

@@ -26,8 +26,8 @@ from alltoall.ir.words import ProgressMessage
 from alltoall.lp.settings import never, silent
 from alltoall.routes.layers.assign import layers_after
 from alltoall.routes.renew import count_moved, renew_routes
+from alltoall.schedules.by_list import routes_of
 from alltoall.schedules.methods import find_schedule
-from alltoall.schedules.renew import routes_of
 from alltoall.settings import ScheduleSettings, SolveSettings, search_settings
 from alltoall.topologies.failures import Failure, failures_of
 
@@ -190,7 +190,7 @@ def _lost(healthy: Routes, failure: Failure) -> float:
 
 
 def _reroute(left: Problem, healthy: Answer, settings: SolveSettings) -> tuple[Answer, int]:
-    """Return a checked answer for the rest of the network, and how many paths moved."""
+    """Return a checked answer for the surviving network, and the number of moved paths."""
     if isinstance(healthy, Schedule):
         found = find_schedule(left, "auto", ScheduleSettings(solve=settings), healthy)
         return found.schedule, 0 if found.renewed is None else found.renewed.moved

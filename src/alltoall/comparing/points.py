@@ -36,7 +36,7 @@ ACROSS = (PROOF, BASELINE)
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A network and a method, a saved answer, or the reason why there is neither.
+    """A network and a method, or a saved answer, or the reason for an error.
 
     `network` is the name for people, and `given` the same before the values of `over` were filled
     in. A `proof` is there for its bound alone.
@@ -87,7 +87,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class PointTask:
-    """A point on its way to a worker."""
+    """A point to be sent to a worker."""
 
     subject: Problem | Answer
     method: str
@@ -149,6 +149,6 @@ def finder(method: str) -> Find:
 
 
 def _shared(settings: SolveSettings, words: dict[str, Any]) -> SolveSettings:
-    """Return the settings with the words that any search takes, which leave `words`."""
+    """Return settings with the shared keys, which are removed from `words`."""
     shared = {key: words.pop(key) for key in ("solver", "symmetry", "cluster") if key in words}
     return replace(settings, **shared)

@@ -1,8 +1,7 @@
-"""`Candidate`: a network that could be built, with its certified time and other criteria."""
+"""`Candidate`: a candidate network with its certified time and other criteria."""
 
 import csv
 import io
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,14 +118,10 @@ def _finite(value: float) -> float | None:
 
 
 def certify_candidate(
-    topology: Topology,
-    problem_on: Callable[[Topology], Problem],
-    bound: float,
-    searched: bool,
-    settings: SolveSettings,
+    problem: Problem, bound: float, searched: bool, settings: SolveSettings
 ) -> Candidate:
     """Return a candidate with the certified time of its problem."""
-    problem = problem_on(topology)
+    topology = problem.topology
     exact = len(topology.terminals) ** 2 < DesignParams.exact_pairs
     method = "auto" if exact else "first-order"
     flow = solve(problem, method, limit_seconds(settings, DesignParams.proof_seconds))
@@ -165,45 +160,31 @@ def with_failures(candidate: Candidate, most: int, seed: int, settings: SolveSet
 
     Cables of one orbit fail alike, so one of each orbit is tried, or of `most` random orbits.
     """
-    problem = candidate.flow.problem
-    _, first, sizes = np.unique(_cable_orbits(problem), return_index=True, return_counts=True)
-    drawn = np.random.default_rng(seed).permutation(len(sizes))[:most]
-    cables = cable_links(problem.topology)
-    times: list[float] = []
-    for orbit in drawn:
-        if times and settings.out_of_time():
-            break
-        times.append(_time_without(problem, int(cables[first[orbit]]), settings))
-    mean = float(np.average(times, weights=sizes[drawn[: len(times)]]))
-    failures = Failures(max(times), mean, len(times), len(times) == len(sizes))
-    return replace(candidate, failures=failures)
-
-
-def _time_without(problem: Problem, link: int, settings: SolveSettings) -> float:
-    """Return the certified time without the cable of a link."""
-    topology = problem.topology
-    ends = (int(topology.tail[link]), int(topology.head[link]))
-    try:
-        without = replace(problem, topology=remove_links(topology, [ends]))
-        return solve(
-            without, "first-order", limit_seconds(settings, DesignParams.proof_seconds)
-        ).time
-    except InputError:  # A terminal is disconnected.
-        return float("inf")
-
-
-def _cable_orbits(problem: Problem) -> Ints:
-    """Return the number of the orbit of every cable."""
-    topology = problem.topology
+    problem, topology = candidate.flow.problem, candidate.topology
     cables = cable_links(topology)
     ends = np.stack([topology.tail[cables], topology.head[cables]])
     place = {pair: at for at, pair in enumerate(zip(*ends.tolist(), strict=True))}
-    maps = np.zeros((0, len(cables)), dtype=np.int64)
+    maps = []
     for generator in find_generators(problem):
         image = np.sort(generator[ends], axis=0) if topology.bidirectional else generator[ends]
-        row = [place[pair] for pair in zip(*image.tolist(), strict=True)]
-        maps = np.vstack([maps, np.array(row, dtype=np.int64)])
-    return orbits(maps, len(cables))
+        maps.append([place[pair] for pair in zip(*image.tolist(), strict=True)])
+    orbit = orbits(np.array(maps, dtype=np.int64).reshape(-1, len(cables)), len(cables))
+    _, first, sizes = np.unique(orbit, return_index=True, return_counts=True)
+    drawn = np.random.default_rng(seed).permutation(len(sizes))[:most]
+    times: list[float] = []
+    for cable in first[drawn]:
+        if times and settings.out_of_time():
+            break
+        limit = limit_seconds(settings, DesignParams.proof_seconds)
+        try:
+            without = remove_links(topology, [(int(ends[0, cable]), int(ends[1, cable]))])
+            flow = solve(replace(problem, topology=without), "first-order", limit)
+            times.append(flow.time)
+        except InputError:  # A terminal is disconnected.
+            times.append(float("inf"))
+    mean = float(np.average(times, weights=sizes[drawn[: len(times)]]))
+    failures = Failures(max(times), mean, len(times), len(times) == len(sizes))
+    return replace(candidate, failures=failures)
 
 
 def patch_list(topology: Topology) -> str:

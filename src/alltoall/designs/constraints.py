@@ -112,8 +112,19 @@ def _panels(table: Json, nodes: int, fixed: Ints, where: str) -> tuple[list[Pane
     if ("ports" in table) == ("panels" in table):
         raise FormatError(f"{where}: expected either [ports] or [[panels]]")
     if "ports" in table:
-        said = take_object(table["ports"], f"{where}: ports")
-        return _deal_ports(said, nodes, fixed, f"{where}: ports"), False
+        here = f"{where}: ports"
+        said = take_object(table["ports"], here)
+        degree = take_int(said, "degree", here, nodes - 1, 1)
+        free = degree - np.bincount(fixed.ravel(), minlength=nodes)
+        if free.min() < 0:
+            raise UsageError(
+                f"{here}: node {int(free.argmin())} has {degree - int(free.min())} fixed cables; "
+                f"expected a degree of at least as many, found {degree}"
+            )
+        # The free ports of all nodes, dealt round by round.
+        ports = [node for round_ in range(degree) for node in range(nodes) if free[node] > round_]
+        most = take_int({"panel": len(ports)} | said, "panel", here, MOST_PORTS, 2)
+        return [(ports[begin : begin + most], []) for begin in range(0, len(ports), most)], False
     found: list[Panel] = []
     for number, each in enumerate(take_list(table, "panels", where, MOST_NODES)):
         here = f"{where}: panel {number}"
@@ -132,20 +143,6 @@ def _ports(said: Json, key: str, nodes: int, here: str) -> list[int]:
     if any(port >= nodes for port in ports):
         raise FormatError(f"{here}: {key} has node {max(ports)}; expected 0 to {nodes - 1}")
     return ports
-
-
-def _deal_ports(said: Json, nodes: int, fixed: Ints, here: str) -> list[Panel]:
-    """Return panels of the free ports of all nodes, dealt round by round."""
-    degree = take_int(said, "degree", here, nodes - 1, 1)
-    free = degree - np.bincount(fixed.ravel(), minlength=nodes)
-    if free.min() < 0:
-        raise UsageError(
-            f"{here}: node {int(free.argmin())} has {degree - int(free.min())} fixed cables; "
-            f"expected a degree of at least as many, found {degree}"
-        )
-    ports = [node for round_ in range(degree) for node in range(nodes) if free[node] > round_]
-    most = take_int({"panel": len(ports)} | said, "panel", here, MOST_PORTS, 2)
-    return [(ports[begin : begin + most], []) for begin in range(0, len(ports), most)]
 
 
 def _join_panels(
@@ -181,9 +178,14 @@ def _join_ports(
     Parallel cables are accepted only if nothing else is found.
     """
     pairs = [list(pair) for pair in zip(left, right, strict=True)]
+
+    def unfit(pair: list[int], strict: bool) -> bool:
+        again = sum(each in (pair, pair[::-1]) for each in pairs) > 1
+        return pair[0] == pair[1] or (strict and (again or (pair[0], pair[1]) in taken))
+
     for draw in range(DRAWS * (len(pairs) + 1)):
         strict = 2 * draw < DRAWS * len(pairs)
-        bad = [at for at, pair in enumerate(pairs) if _unfit(pair, pairs, taken, strict)]
+        bad = [at for at, pair in enumerate(pairs) if unfit(pair, strict)]
         if not bad:
             break
         at, other = bad[0], int(rng.integers(len(pairs)))
@@ -200,15 +202,6 @@ def _join_ports(
 
 def _both_ways(pairs: list[list[int]]) -> set[tuple[int, int]]:
     return {(u, v) for a, b in pairs for u, v in ((a, b), (b, a))}
-
-
-def _unfit(
-    pair: list[int], pairs: list[list[int]], taken: set[tuple[int, int]], strict: bool
-) -> bool:
-    if pair[0] == pair[1]:
-        return True
-    same = (pair, pair[::-1])
-    return strict and ((pair[0], pair[1]) in taken or sum(each in same for each in pairs) > 1)
 
 
 def _set_prices(wiring: Wiring, table: Json, where: str) -> Wiring:

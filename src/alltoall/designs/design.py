@@ -21,7 +21,7 @@ from alltoall.designs.fitting import (
     fitting_specs,
 )
 from alltoall.designs.search import Found, Pool, anneal_into, search_regular
-from alltoall.designs.wiring import Aim, Wiring, regular_wiring, wiring_of
+from alltoall.designs.wiring import Aim, Wiring, wiring_of
 from alltoall.errors import UsageError
 from alltoall.flows.bounds import cable_bound, regular_bound, tree_levels
 from alltoall.ir.demand import Demand
@@ -98,11 +98,6 @@ class Design:
         }
 
 
-def wanted_regular(nodes: int, degree: int, directed: bool, demand: Demand | None = None) -> Wanted:
-    """Return the task of a network of one degree."""
-    return Wanted(regular_wiring(nodes, degree, directed), degree, demand or Demand(nodes))
-
-
 def find_design(wanted: Wanted, settings: DesignSettings) -> Design:
     """Compare the families of a size with the results of a search, and choose."""
     settings = settings.begin()
@@ -151,7 +146,8 @@ def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
         if wanted.wiring.directed or topology.bidirectional:
             share = settings.sharing((1 - DesignParams.search_share) / len(specs))
             within = _in_any_case(settings) if sure else share
-            yield certify_candidate(topology, wanted.problem_on, wanted.bound, False, within)
+            problem = wanted.problem_on(topology)
+            yield certify_candidate(problem, wanted.bound, False, within)
 
 
 def _search(wanted: Wanted, settings: DesignSettings) -> list[Found]:
@@ -162,20 +158,15 @@ def _search(wanted: Wanted, settings: DesignSettings) -> list[Found]:
     aim = _aim(wanted, settings)
     if wanted.degree is not None and wanted.demand.uniform:
         share = solving if aim is None else solving.sharing(DesignParams.search_share)
-        known = _catalogue_wiring(wiring, wanted.degree)
+        way = "" if wiring.directed else ",bidirectional=true"
+        spec = f"{CATALOGUE}:n={wiring.nodes},d={wanted.degree}{way}"
+        catalogued = spec in fitting_specs(CATALOGUE, wiring.nodes, wanted.degree)
+        known = wiring_of(build_without_unit(spec), wiring.directed) if catalogued else None
         plain = search_regular(wiring, wanted.degree, seed, share, DesignParams.kept, known=known)
     if aim is not None:
         start = next((each.wiring for each in plain), wiring)
         anneal_into(other, start, aim, seed, solving)
     return [*other, *plain]
-
-
-def _catalogue_wiring(wiring: Wiring, degree: int) -> Wiring | None:
-    """Return the catalogue's wiring of this size and degree, or None."""
-    way = "" if wiring.directed else ",bidirectional=true"
-    spec = f"{CATALOGUE}:n={wiring.nodes},d={degree}{way}"
-    known = spec in fitting_specs(CATALOGUE, wiring.nodes, degree)
-    return wiring_of(build_without_unit(spec), wiring.directed) if known else None
 
 
 def _aim(wanted: Wanted, settings: DesignSettings) -> Aim | None:
@@ -186,19 +177,14 @@ def _aim(wanted: Wanted, settings: DesignSettings) -> Aim | None:
     if settings.objective == "alltoall+failures":
         return Aim(failures=True)
     if settings.objective == "alltoall+diameter":
-        depth = _least_diameter(wanted)
+        # A lower bound on the diameter of any network of this degree.
+        width = wanted.wiring.links / wanted.wiring.nodes
+        growth = width if wanted.wiring.directed else width - 1
+        depth, reached, level = 0, 1.0, width
+        while reached < wanted.wiring.nodes:
+            depth, reached, level = depth + 1, reached + max(level, 1.0), level * growth
         return Aim(weight=np.append(np.ones(depth), DesignParams.far_weight))
     return Aim() if wanted.degree is None else None
-
-
-def _least_diameter(wanted: Wanted) -> int:
-    """Return a lower bound on the diameter of any network of this degree."""
-    width = wanted.wiring.links / wanted.wiring.nodes
-    growth = width if wanted.wiring.directed else width - 1
-    depth, reached, layer = 0, 1.0, width
-    while reached < wanted.wiring.nodes:
-        depth, reached, layer = depth + 1, reached + max(layer, 1.0), layer * growth
-    return depth
 
 
 def _certify(wanted: Wanted, found: list[Found], settings: DesignSettings) -> Iterator[Candidate]:
@@ -211,16 +197,16 @@ def _certify(wanted: Wanted, found: list[Found], settings: DesignSettings) -> It
         if by_distance and each.time >= least * (1 - 1e-9):
             continue
         solving.report(f"proving {each.name}")
-        topology = each.wiring.topology(each.name)
+        problem = wanted.problem_on(each.wiring.topology(each.name))
         within = _in_any_case(solving) if solving.out_of_time() else solving
-        candidate = certify_candidate(topology, wanted.problem_on, wanted.bound, True, within)
+        candidate = certify_candidate(problem, wanted.bound, True, within)
         price = None if each.wiring.price is None else each.wiring.paid()
         least = min(least, candidate.time)
         yield replace(candidate, price=price)
 
 
 def _in_any_case(settings: SolveSettings) -> SolveSettings:
-    """Return settings with some seconds left, even if the time is up."""
+    """Return settings with at least some seconds left."""
     seconds = DesignParams.grace_seconds
     return replace(settings, time_limit=seconds, started=now(), stopped=never)
 

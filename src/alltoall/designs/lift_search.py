@@ -50,17 +50,13 @@ def groups_of_order(order: int) -> list[Group]:
         m = order // k
         if order % k or m < 2:
             continue
-        found += [Group(m, k, r) for r in _actions(m, k) if r != 1 or np.gcd(m, k) > 1]
+        # The numbers r with r^k = 1 modulo m, one for each set of powers.
+        actions: dict[frozenset[int], int] = {}
+        for r in range(1, m):
+            if pow(r, k, m) == 1:
+                actions.setdefault(frozenset(pow(r, j, m) for j in range(k)), r)
+        found += [Group(m, k, r) for r in actions.values() if r != 1 or np.gcd(m, k) > 1]
     return found
-
-
-def _actions(m: int, k: int) -> list[int]:
-    """Return the numbers r with r^k = 1 modulo m, one for each set of powers."""
-    found: dict[frozenset[int], int] = {}
-    for r in range(1, m):
-        if pow(r, k, m) == 1:
-            found.setdefault(frozenset(pow(r, j, m) for j in range(k)), r)
-    return list(found.values())
 
 
 NO_WAY_BACK = -1

@@ -49,40 +49,20 @@ def design(
         seed=seed,
         solve=search_settings({}, gap, time_limit, None, progress, stop),
     )
-    if constraints is None:
-        wanted = _regular(nodes, degree, bidirectional, workload)
-    else:
-        _refuse_both(nodes, degree, bidirectional)
-        wanted = _constrained(constraints, seed, workload)
-    return find_design(wanted, settings)
-
-
-def _refuse_both(nodes: int | None, degree: int | None, bidirectional: bool) -> None:
-    if nodes is not None or degree is not None or bidirectional:
-        raise UsageError(
-            "constraints with a number of nodes, a degree or a direction; the constraints say all "
-            "of them, leave these out"
-        )
-
-
-def _constrained(
-    constraints: str | PathLike[str] | Wiring, seed: int, workload: GivenDemand
-) -> Wanted:
-    """Return the requirements of a wiring with some fixed cables."""
-    if isinstance(constraints, Wiring):
-        wiring = constraints
-    else:
-        wiring = read_constraints(Path(constraints), seed)
-    return Wanted(wiring, None, demand_of(workload, wiring.topology("workload")))
-
-
-def _regular(
-    nodes: int | None, degree: int | None, bidirectional: bool, workload: GivenDemand
-) -> Wanted:
-    """Return the requirements of networks of one degree; raise if impossible."""
-    if nodes is None or degree is None:
+    if constraints is not None:
+        if nodes is not None or degree is not None or bidirectional:
+            raise UsageError(
+                "constraints with a number of nodes, a degree or a direction; the constraints say "
+                "all of them, leave these out"
+            )
+        wiring, degree = constraints, None
+        if not isinstance(wiring, Wiring):
+            wiring = read_constraints(Path(wiring), seed)
+    elif nodes is None or degree is None:
         raise UsageError("expected a number of nodes and a degree, or constraints")
-    if nodes > MOST_NODES:
+    elif nodes > MOST_NODES:
         raise UsageError(f"{nodes} nodes; expected at most {MOST_NODES}")
-    wiring = regular_wiring(nodes, degree, not bidirectional)
-    return Wanted(wiring, degree, demand_of(workload, wiring.topology("workload")))
+    else:
+        wiring = regular_wiring(nodes, degree, not bidirectional)
+    demand = demand_of(workload, wiring.topology("workload"))
+    return find_design(Wanted(wiring, degree, demand), settings)

@@ -63,7 +63,8 @@ COOLINGS = (
     Cooling(1.0, 0.2, from_best=True),
     Cooling(0.35, 0.1, from_best=True),
 )
-"""One annealing each, then again with more moves: the best one depends on size and degree."""
+"""Cooling schedules, tried in turn with a growing number of moves: the best depends on size and
+degree."""
 
 EVEN_COOLING = Cooling(0.35, 0.1)
 """The temperatures of annealing for even loads."""
@@ -118,23 +119,16 @@ def search_regular(
 
     A `known` wiring, such as that of the catalogue, is one more start.
     """
-    pool = Pool(most)
-    _offer_lifts(pool, wiring, degree, seed, settings.sharing(0.5), effort)
-    anneal_into(pool, wiring, Aim(), seed, settings, effort, known)
-    return pool
-
-
-def _offer_lifts(
-    pool: Pool, wiring: Wiring, degree: int, seed: int, settings: SolveSettings, effort: float
-) -> None:
-    nodes, late = wiring.nodes, settings.out_of_time
-    if nodes > degree + 1:
-        for lift in search_lifts(nodes, degree, wiring.directed, seed, effort, late):
+    pool, late = Pool(most), settings.sharing(0.5).out_of_time
+    if wiring.nodes > degree + 1:
+        for lift in search_lifts(wiring.nodes, degree, wiring.directed, seed, effort, late):
             time = lift.cost / degree
             if len(pool.found) < pool.most or time < pool.found[-1].rank:
                 found = lift.wiring()
                 pool.offer(Found(f"lift {lift.name}", found, time, least_time(found, EVEN)))
                 settings.report(f"lifts: time at least {pool.found[0].time:.6g}")
+    anneal_into(pool, wiring, Aim(), seed, settings, effort, known)
+    return pool
 
 
 def anneal_into(
@@ -155,30 +149,20 @@ def anneal_into(
     rounds = max(1, int((np.sqrt(8 * effort + 1) - 1) / 2))
     for run in count() if settings.time_limit is not None else range(rounds * len(COOLINGS)):
         cooling = COOLINGS[run % len(COOLINGS)]
-        start = _best_start(pool, known or wiring) if cooling.from_best else wiring
+        start = wiring
+        if cooling.from_best:
+            best, start = next(iter(pool), None), known or wiring
+            if best is not None and best.rank <= least_time(start, EVEN):
+                start = best.wiring
         more = min(effort, 1.0) * (1 + run // len(COOLINGS))
-        for found in _anneal_and_balance(start, aim, cooling, seed + run, settings, more):
-            pool.offer(found)
+        # Plain distances are annealed once more, for even loads.
+        steps = ((aim, cooling), (EVEN, EVEN_COOLING)) if aim.plain else ((aim, cooling),)
+        for step_aim, step_cooling in steps:
+            start = _anneal(start, step_aim, step_cooling, seed + run, settings, more)
+            times = least_time(start, aim), least_time(start, EVEN if aim.plain else aim)
+            pool.offer(Found(f"annealed, seed {seed + run}", start, *times))
         if settings.out_of_time():
             return
-
-
-def _best_start(pool: Pool, known: Wiring) -> Wiring:
-    """Return the best wiring so far, or the known one."""
-    best = next(iter(pool), None)
-    return known if best is None or least_time(known, EVEN) < best.rank else best.wiring
-
-
-def _anneal_and_balance(
-    start: Wiring, aim: Aim, cooling: Cooling, seed: int, settings: SolveSettings, effort: float
-) -> Iterator[Found]:
-    """Yield the result of one annealing; for plain distances, then one with even loads."""
-    rank = EVEN if aim.plain else aim
-    steps = ((aim, cooling), (EVEN, EVEN_COOLING)) if aim.plain else ((aim, cooling),)
-    for step_aim, step_cooling in steps:
-        start = _anneal(start, step_aim, step_cooling, seed, settings, effort)
-        name = f"annealed, seed {seed}"
-        yield Found(name, start, least_time(start, aim), least_time(start, rank))
 
 
 def _anneal(

@@ -61,12 +61,23 @@ class Wiring:
 
 
 def regular_wiring(nodes: int, degree: int, directed: bool) -> Wiring:
-    """Return a first graph of this degree, from which all others can be reached.
+    """Return a first graph of this degree, from which all others can be reached, if there is any.
 
     It is the generalized Kautz graph, which has short distances, or a circulant for cables and if
     the Kautz graph has parallel links.
     """
-    require_regular(nodes, degree, directed)
+    if not (nodes >= 2 and 1 <= degree < nodes):
+        raise UsageError(
+            f"{nodes} nodes of degree {degree}; expected at least 2 nodes, and a degree from 1 to "
+            f"{max(nodes - 1, 1)}"
+        )
+    if not directed and nodes * degree % 2:
+        raise UsageError(
+            f"{nodes} nodes of degree {degree} have {nodes * degree} ports, and a cable takes two; "
+            "expected an even number, add a node or use one-way links"
+        )
+    if not directed and degree == 1 and nodes > 2:
+        raise UsageError(f"cables from 1 port join pairs; {nodes} nodes need a degree of 2 or more")
     if directed and nodes > degree + 1:
         kautz = genkautz(nodes, degree, rewire=True)
         ends = np.stack([kautz.tail, kautz.head], axis=1)
@@ -86,22 +97,6 @@ def wiring_of(topology: Topology, directed: bool) -> Wiring:
     ends = np.stack([topology.tail, topology.head], axis=1)
     kept = ends if directed else ends[topology.tail < topology.head]
     return Wiring(topology.nodes, kept, directed)
-
-
-def require_regular(nodes: int, degree: int, directed: bool) -> None:
-    """Raise if no simple graph has this many nodes of this degree."""
-    if not (nodes >= 2 and 1 <= degree < nodes):
-        raise UsageError(
-            f"{nodes} nodes of degree {degree}; expected at least 2 nodes, and a degree from 1 to "
-            f"{max(nodes - 1, 1)}"
-        )
-    if not directed and nodes * degree % 2:
-        raise UsageError(
-            f"{nodes} nodes of degree {degree} have {nodes * degree} ports, and a cable takes two; "
-            "expected an even number, add a node or use one-way links"
-        )
-    if not directed and degree == 1 and nodes > 2:
-        raise UsageError(f"cables from 1 port join pairs; {nodes} nodes need a degree of 2 or more")
 
 
 @dataclass(frozen=True, eq=False)

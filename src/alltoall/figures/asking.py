@@ -23,13 +23,13 @@ BY_RULE = ("sssp", "ewsp", "dor", "ecmp", "updown")
 """Methods that follow a rule, whatever the gap."""
 
 LOOSE = 0.99
-"""The gap asked of them, so that they do not solve for a bound of their own."""
+"""Gap of methods that follow a rule, so that they do not solve for a bound."""
 
 
 def routed(
     given: Any, name: str, own_bound: bool = False, layering: str = "none", **asked: Any
 ) -> alltoall.Routes:
-    """Return routes by the method of this name, without layers unless they are asked for.
+    """Return routes by the named method, with layers only if requested.
 
     Methods by a rule prove a bound of their own only with `own_bound`.
     """
@@ -56,7 +56,7 @@ def column(rows: Iterable[Row], name: str) -> list[float]:
 
 
 def each_value(rows: Iterable[Row], name: str) -> list[Any]:
-    """Return the values of a column, each once, in the order of the rows."""
+    """Return the distinct values of a column, in row order."""
     return list(dict.fromkeys(row[name] for row in rows))
 
 
@@ -90,7 +90,7 @@ def lines_by(
 
 
 def worst_ratio(method: str, reason: str = "") -> Quantity:
-    """Return the quantity that is the largest time of a method over the certified bound."""
+    """Return the quantity: largest time of a method over the certified bound."""
     return partial(_worst_ratio, method=method, reason=reason)
 
 

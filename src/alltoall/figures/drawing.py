@@ -37,7 +37,7 @@ OTHERS = (
     *("#e69f00", "#d55e00", "#cc79a7", "#56b4e9", "#117733", "#882255"),
     *("#8c6bb1", "#b15928", "#44aa99", "#332288", "#999933", "#888888"),
 )
-"""Colours of everything else, in order."""
+"""Colours of other labels, in order."""
 
 MARKERS = "os^Dv<>ph*XP"
 ROOM = 0.3

@@ -1,4 +1,4 @@
-"""The fabrics of the paper's two testbeds, and the sizes at which figures look at them."""
+"""The fabrics of the paper's two testbeds, and the sizes in figures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ WHOLE_RUN = 1800.0
 
 @dataclass(frozen=True)
 class Fabric:
-    """A topology, its host's bandwidth in links if that is less, and the rate to emulate it at."""
+    """A topology, its host bandwidth in links if limited, and the emulated rate."""
 
     spec: str
     host_bandwidth: float | None = None
@@ -41,10 +41,10 @@ SMALL = {
 """The testbed of eight GPUs."""
 
 TORUS = {"3x3x3 torus": Fabric("torus:3x3x3", rate="10mbit")}
-"""The cluster, where NICs forward more than hosts can send."""
+"""The cluster with forwarding NICs that are faster than hosts."""
 
 HOSTED = {"3x3x3 torus": Fabric("torus:3x3x3", 4.0, "10mbit")}
-"""The cluster where hosts forward, at 100 of 150 Gbit/s."""
+"""The cluster with forwarding hosts, at 100 of 150 Gbit/s."""
 
 
 def shard_sizes(asked: Asked) -> list[int]:
@@ -105,7 +105,7 @@ def panels_by_size(rows: Sequence[Row], bound: str, rate: Callable[[str, Row], s
 
 
 def share_of_bound(rows: Sequence[Row], way: str, kind: str) -> Measurement | None:
-    """Return the share of the upper bound that a way reaches on each fabric, at its best size."""
+    """Return the share of the upper bound of an algorithm on each fabric, at its best size."""
     found = [row for row in where(rows, way=way, kind=kind) if row[kind] is not None]
     if not found:
         return Measurement(None, "no emulated links here", "needs root on Linux")

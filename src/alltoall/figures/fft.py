@@ -80,7 +80,7 @@ def _predicted(side: int, ways: dict[str, alltoall.Schedule | alltoall.Routes]) 
 
 
 def _saved(rows: Sequence[Row], fabric: str) -> Measurement | None:
-    """Return how much less time a transform takes by MCF-extP, as the paper's does."""
+    """Return the time that MCF-extP saves in a transform, as a share."""
     kinds = each_value(where(rows, fabric=fabric), "kind")
     if not kinds:
         return None

@@ -107,7 +107,7 @@ class Claim:
         return f"{self.quantity}: {least}{most}"
 
     def judge(self, measurement: Measurement | None) -> Finding:
-        """Return the finding of a measurement of the quantity, None where no rows have it."""
+        """Return the finding of a measurement; None without rows for it."""
         value, words, reason = measurement or ABSENT
         if value is None:
             verdict = Verdict.NOT_COMPARABLE

@@ -30,7 +30,7 @@ from alltoall.ir.fabric import Fabric
 
 FABRICS = SMALL | HOSTED
 PATIENCE = 300.0
-"""Time limit of SCCL in seconds; a shorter one says little."""
+"""Time limit of SCCL in seconds."""
 
 
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
@@ -45,7 +45,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
 
 
 def measure(point: Point, asked: Asked) -> Measured:
-    """Return a row for each size; one without numbers if there is no such schedule."""
+    """Return a row for each size, or one without numbers if there is no schedule."""
     name, way = point["fabric"], point["way"]
     subject = _subject(name, way, asked)
     if isinstance(subject, str):
@@ -65,7 +65,7 @@ def measure(point: Point, asked: Asked) -> Measured:
 
 
 def _subject(name: str, way: str, asked: Asked) -> Any:
-    """Return the schedule of a way, the path of a peer's file, or why there is none."""
+    """Return the schedule, the path of a peer's file, or the reason for neither."""
     topology = FABRICS[name].topology()
     if way == "ours":
         return alltoall.schedule(topology)
@@ -85,7 +85,7 @@ def _subject(name: str, way: str, asked: Asked) -> Any:
 
 
 def _peer(name: str, path: Path, asked: Asked) -> Measured:
-    """Return the throughput that the link loads of a peer's file allow."""
+    """Return the throughput allowed by the link loads of a peer's file."""
     topology = FABRICS[name].topology()
     facts = alltoall.verify(path, topology=topology).facts
     most = (len(topology.terminals) - 1) * Fabric(topology, 25e9 / 8).bytes_per_second

@@ -51,7 +51,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """Panels in rows of `columns`, with one legend within each or `beside` all of them."""
+    """Panels in rows of `columns`, with a legend in each or one `beside` all."""
 
     title: str
     panels: Sequence[Panel]

@@ -1,4 +1,4 @@
-"""`alltoall.reproduce`: the figures of the paper, measured again."""
+"""`alltoall.reproduce`: measure the figures of the paper."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

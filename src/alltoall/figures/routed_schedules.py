@@ -31,7 +31,7 @@ NAMES = (
     *("sssp", "ewsp", "dor", "ecmp", "updown"),
 )
 UNPACED = ", not paced"
-"""Ends ways without rate control: every flow has the same share of a link."""
+"""Suffix of algorithms without rate control: flows share links equally."""
 
 LIBRARY = "library"
 """The MPI library's own all-to-all over a fabric that forwards by ECMP."""
@@ -49,7 +49,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
 
 
 def measure(point: Point, asked: Asked) -> Measured:
-    """Route, then simulate or run; a row for each size, one without numbers if nothing fits."""
+    """Route, then simulate or run; return a row for each size, or one without numbers."""
     name, way = point["fabric"], point["way"]
     limit = asked.pick(60.0, 15.0, 2.0)
     method = "ecmp" if way == LIBRARY else way.removesuffix(UNPACED)
@@ -72,7 +72,7 @@ def measure(point: Point, asked: Asked) -> Measured:
 
 @cache
 def _routes(name: str, method: str, limit: float) -> alltoall.Routes | None:
-    """Return the routes of a method, found once for both kinds."""
+    """Return the cached routes of a method."""
     topology = FABRICS[name].topology()
     return within_limit(lambda: routed(topology, method, own_bound=True, time_limit=limit))
 

@@ -154,7 +154,7 @@ def _processor() -> str:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep other processes from the same files."""
+    """Lock the files of a figure against other processes."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
@@ -176,7 +176,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 STORED = Path(__file__).parent / "stored"
-"""The rows that come with alltoall."""
+"""Folder of the rows in the package."""
 
 TOLERANCE = 0.01
 """Relative difference of equal values: a time limit or a gap may end a search."""
@@ -200,7 +200,7 @@ def compare(figure: Figure, size: str, rows: Sequence[Row], folder: Path = STORE
 
 
 def _ratios(pairs: Sequence[tuple[Row, Row]], names: Sequence[str]) -> list[float]:
-    """Return values over the stored ones, where both are numbers."""
+    """Return the ratios to the stored values."""
     values = [(new[name], old[name]) for new, old in pairs for name in names]
     known = [pair for pair in values if all(isinstance(each, int | float) for each in pair)]
     return [1.0 if a == b else a / b if b and a / b == a / b else math.inf for a, b in known]

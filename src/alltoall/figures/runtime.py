@@ -1,4 +1,4 @@
-"""How long algorithms take against the number of nodes, each up to its limit."""
+"""Runtime of algorithms by number of nodes, each up to its time limit."""
 
 import math
 import time
@@ -13,7 +13,7 @@ from alltoall.figures.picture import Mark, Panel, Picture
 
 DONE, LIMIT, MISSING = "done", "limit", "missing"
 GAP = 1e-3
-"""The gap of methods that approach the optimum; others reach it."""
+"""Gap of methods that only approach the optimum."""
 
 PAPER = "Basu et al., the paper, section 5.3"
 MARKS = (
@@ -34,7 +34,7 @@ PATIENCE = {"link": 300.0, "sccl": 240.0}
 """Time limits of algorithms whose reach the paper claims, in full size."""
 
 SURE = 2.0
-"""An algorithm is not run where its growth predicts this multiple of its limit."""
+"""An algorithm is skipped if its growth predicts this multiple of its limit."""
 
 
 def _scheduled(spec: str, method: str, limit: float) -> Any:
@@ -115,12 +115,12 @@ def _outcome(algorithm: Callable[[str, float], Any], spec: str, limit: float) ->
 
 
 def _seconds(rows: Sequence[Row], name: str) -> dict[int, float]:
-    """Return the time of an algorithm by size, where it ended."""
+    """Return the time of an algorithm for each size that it finished."""
     return {row["n"]: row["seconds"] for row in where(rows, algorithm=name, status=DONE)}
 
 
 def _decomposition(rows: Sequence[Row]) -> Measurement:
-    """Return how many times faster the child programs are where both ended, from N = 50 to 100."""
+    """Return the speedup of the child programs from N = 50 to 100."""
     link, decomposed = _seconds(rows, "link"), _seconds(rows, "decomposed-lp")
     times = {n: link[n] / decomposed[n] for n in sorted(link.keys() & decomposed.keys())}
     words = ", ".join(f"{times[n]:.0f} times at N = {n}" for n in list(times)[-2:]) or "no size"

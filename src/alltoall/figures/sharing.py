@@ -18,7 +18,7 @@ GROUPS: dict[str, list[tuple[int, ...]]] = {
     "one of 4": [(0, 1, 2, 3)],
     "two of 4": [(0, 1, 2, 3), (4, 5, 6, 7)],
 }
-"""Groups on eight GPUs that are all linked."""
+"""Groups on eight fully connected GPUs."""
 
 SOLVED = "solved for the demand"
 GROUP, SKEW, JOBS = "groups", "skew", "jobs"
@@ -69,7 +69,7 @@ def _skewed(point: Point) -> Measured:
 
 @cache
 def _templates(spec: str) -> dict[str, alltoall.Routes]:
-    """Return routes for a uniform demand, found once."""
+    """Return the cached routes of a uniform demand."""
     return {
         "template, extp": alltoall.route(spec, "extp:layering=none"),
         "template, ewsp": alltoall.route(spec, "ewsp:layering=none"),

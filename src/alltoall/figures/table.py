@@ -48,7 +48,7 @@ def key(figure: Figure, row: Row) -> tuple[str, ...]:
 
 
 def is_done(figure: Figure, point: Point, rows: Sequence[Row]) -> bool:
-    """Whether a point has rows already."""
+    """Return whether a point has rows."""
     wanted = {name: _text(point[name]) for name in figure.columns if name in point}
     return any(all(_text(row[name]) == text for name, text in wanted.items()) for row in rows)
 

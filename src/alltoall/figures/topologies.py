@@ -28,7 +28,8 @@ FAMILIES: dict[str, dict[int, list[str]]] = {
     "dragonfly": {4: ["dragonfly:a=3,h=2", "dragonfly:a=4,h=1"], 8: ["dragonfly:a=6,h=3"]},
     "hyperx": {4: ["hyperx:3x3"], 8: ["hyperx:5x5", "hyperx:3x3x3x3"]},
 }
-"""Families of some sizes only, by degree; a Slim Fly of q = 5 has degree 7, and that bound."""
+"""Families with few sizes, by degree; Slim Fly of q = 5 has degree 7 and the bound of that
+degree."""
 
 ANY_SIZE = {
     "genkautz": "genkautz:n={n},d={d}",
@@ -80,7 +81,7 @@ def _curve(rows: Sequence[Row], degree: int, family: str) -> dict[float, float]:
 
 
 def _over_kautz(rows: Sequence[Row], family: str, degree: int = 4) -> dict[float, float]:
-    """Return the times of a family over those of GenKautz of the nearest size, if it is near."""
+    """Return the ratios of a family's times to those of GenKautz of similar size."""
     kautz, curve = (_curve(rows, degree, name) for name in ("genkautz", family))
     nearest = {n: min(kautz, key=lambda m: abs(m - n)) for n in curve} if kautz else {}
     return {n: curve[n] / kautz[m] for n, m in nearest.items() if abs(m - n) <= NEAR * n}

@@ -74,7 +74,7 @@ def finish_small(
 
 
 def polish(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
-    """Improve the flow and its bound by solvers of linear programs, one after the other.
+    """Improve the flow and its bound by LP solvers in turn.
 
     Return the flow unchanged if too little time is left to build the program.
     """

@@ -77,7 +77,7 @@ def solve_by_steps(
 def _checkpoint_file(
     program: FlowProgram, settings: SolveSettings, first: int = 0
 ) -> CheckpointFile | None:
-    """Return the checkpoint file of a whole program, whose group `first` is the first of ours."""
+    """Return the checkpoint file of a whole program, for a part that starts at group `first`."""
     if settings.checkpoint is None:
         return None
     return CheckpointFile(settings.checkpoint, fingerprint(program), settings.team.rank, first)

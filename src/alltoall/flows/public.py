@@ -1,4 +1,4 @@
-"""`alltoall.solve` and `alltoall.describe`: what a topology can carry, and the proof of it."""
+"""`alltoall.solve` and `alltoall.describe`: the maximum rate of a topology, with its proof."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from alltoall.ir.summaries import shard_size
 from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never, silent
 from alltoall.registry import load
-from alltoall.routes.baselines.reach import shortest_path_reach
+from alltoall.routes.baselines.tables import shortest_path_reach
 from alltoall.settings import ALONE, SolveSettings, Team, search_settings
 from alltoall.topologies.background import GivenBackground, without_background
 from alltoall.topologies.given import (

@@ -1,4 +1,4 @@
-r"""Sweeps: the master program by prices, to which sources respond one after the other.
+r"""Sweeps: the master program by prices, to which sources respond in turn.
 
 The program with one budget (`flows.program`) is a saddle point of flows and prices of classes,
 

@@ -53,7 +53,7 @@ class Local(Enum):
     """How work runs without a cluster."""
 
     ONE_BY_ONE = "here"
-    """One item after the other, in this process."""
+    """Sequentially, in this process."""
     THREADS = "threads"
     """On threads: for compiled code that releases the interpreter's lock."""
     PROCESSES = "processes"
@@ -161,7 +161,7 @@ class _Worker:
         self.pipe: Any = Connection(ours.detach())
 
     def send(self, function: Callable[..., Any], item: object) -> None:
-        """Send an item; whether the process is there to take it shows when a result is read."""
+        """Send an item; a dead process is noticed when its result is read."""
         with suppress(OSError):
             self.pipe.send((function, item))
 
@@ -180,14 +180,14 @@ class _Raised:
 
 
 def _death(code: int) -> str:
-    """Say how a process ended."""
+    """Return the end of a process in words."""
     if code == -signal.SIGKILL:
         return "killed (signal 9): is there enough memory for it?"
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
 def serve(descriptor: int) -> None:
-    """Work on what comes over a socket, until the other side closes it."""
+    """Serve items from a socket until the other side closes it."""
     from multiprocessing.connection import Connection  # noqa: PLC0415 (slow to import)
 
     found: object

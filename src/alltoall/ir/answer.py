@@ -87,7 +87,7 @@ class Bottleneck(Noun):
         return self.words()
 
     def words(self) -> dict[str, str]:
-        """Say which links are saturated, and how the bound is proven."""
+        """Return the saturated links and the proof of the bound in words."""
         return {"saturated": self._saturated(), "proof": self._proof()}
 
     def _saturated(self) -> str:
@@ -176,7 +176,7 @@ class Answer(Noun):
 
     @property
     def throughput(self) -> float | None:
-        """GB/s that each sending terminal sends on average, None if links have no unit."""
+        """Mean GB/s of the sending terminals, None if links have no unit."""
         time = self.time
         rate, demand = self.problem.topology.bytes_per_second, self.problem.demand
         if rate is None or not 0 < time < math.inf:
@@ -185,12 +185,12 @@ class Answer(Noun):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks that change what a user does."""
+        """Remarks for users."""
         return (*self.problem.topology.notes, *self.learnt.get("notes", ()))
 
     @property
     def seconds(self) -> float | None:
-        """How long the search took, if it is known."""
+        """Seconds of the search, if known."""
         return None if self.provenance is None else self.provenance.seconds
 
     def bottleneck(self) -> Bottleneck:

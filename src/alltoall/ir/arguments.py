@@ -55,7 +55,7 @@ def export(function: Function, name: str) -> Function:
 
 
 def check_arguments(function: Function) -> Function:
-    """Return a function that reads its arguments by their annotations before it is called."""
+    """Wrap a function to check its arguments by their annotations."""
     name = function.__qualname__
 
     @wraps(function)
@@ -147,7 +147,7 @@ def _instance(hint: Any) -> Kind:
 
 
 def _one_of(kinds: Sequence[Kind]) -> Kind:
-    """Return the kind of a union: the first that can read a value does."""
+    """Return the kind of a union; the first kind that accepts a value reads it."""
     if ANYTHING in kinds:
         return ANYTHING
 
@@ -262,7 +262,7 @@ def _read_anything(value: Any) -> Any:
     return value
 
 
-ANYTHING = Kind("anything", "anything", _read_anything)
+ANYTHING = Kind("what a file may be called", "names of files", _read_anything)
 PATH = Kind("a path", "paths", _read_path)
 PLAIN: Mapping[Any, Kind] = {
     None: Kind("None", "None", lambda value: value if value is None else _refuse()),

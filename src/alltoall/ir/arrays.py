@@ -70,7 +70,7 @@ def products(amounts: Floats, distances: Floats) -> Floats:
 
 
 def starts_of(counts: ArrayLike) -> Ints:
-    """Return where each row of a ragged array begins and, last, where all of them end."""
+    """Return the starts of the rows of a ragged array, and the end of the last."""
     counts = np.asarray(counts, dtype=np.int64)
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])

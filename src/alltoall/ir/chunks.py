@@ -16,7 +16,7 @@ from alltoall.ir.demand import Demand
 from alltoall.ir.noun import Noun
 
 MAX_UNEVEN = 5_792
-"""Ranks up to which each pair has a count of its own: a matrix of 256 MiB."""
+"""Most ranks with a count per pair, a matrix of 256 MiB."""
 
 MAX_COUNT = 2**62
 """Most chunks or bytes of one shard; sums of more could overflow."""
@@ -50,7 +50,7 @@ class PerShard(Noun):
 
     @property
     def uniform(self) -> bool:
-        """Whether every pair has as many."""
+        """Whether all pairs have equal counts."""
         return self.counts is None
 
     @property
@@ -85,13 +85,13 @@ class PerShard(Noun):
         return np.asarray(self.counts[source, destination])
 
     def in_input(self, source: Ints, destination: Ints) -> Ints:
-        """Return where the shard of each pair begins in the input of its source."""
+        """Return the offset of each pair's shard in the input of its source."""
         if self.uniform:
             return np.asarray(destination * self.most)
         return np.asarray(self._input[source, destination])
 
     def in_output(self, source: Ints, destination: Ints) -> Ints:
-        """Return where the shard of each pair begins in the output of its destination."""
+        """Return the offset of each pair's shard in the output of its destination."""
         if self.uniform:
             return np.asarray(source * self.most)
         return np.asarray(self._output[source, destination])
@@ -163,7 +163,7 @@ class Chunks(PerShard):
 
     @classmethod
     def from_rows(cls, ranks: int, rows: Sequence[tuple[int, int, int]]) -> "Chunks":
-        """Build chunks from the source, destination and count of every pair that has any."""
+        """Build chunks from source, destination and count of every pair with chunks."""
         if ranks > MAX_UNEVEN:
             raise InputError(
                 f"chunks of each pair of {ranks:,} ranks; expected at most {MAX_UNEVEN:,} ranks, "

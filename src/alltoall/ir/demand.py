@@ -1,4 +1,4 @@
-"""`Demand`: how much every terminal sends to every other one."""
+"""`Demand`: the amounts that terminals send each other."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

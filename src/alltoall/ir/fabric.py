@@ -97,7 +97,7 @@ class Fabric(Noun):
         return " to ".join(map(rate_in_words, rates))
 
     def note(self) -> str | None:
-        """Return a warning where capacities are not 1: the rate may be meant otherwise."""
+        """Return a warning if capacities are not 1 and the rate may be misunderstood."""
         capacity = self.topology.capacity
         if np.all(capacity == 1.0):
             return None

@@ -20,11 +20,11 @@ class Status(StrEnum):
     """The end of a solve; in any case the flow is feasible and the bound is valid."""
 
     OPTIMAL = "optimal"
-    """The certified gap is that of rounding, at most `PROVEN`: nothing can be better."""
+    """The certified gap is at most `PROVEN`, which is rounding noise."""
     WITHIN_GAP = "within_gap"
-    """The certified gap is at most the gap asked for, but more than `PROVEN`."""
+    """The certified gap is at most the requested one, but more than `PROVEN`."""
     GAP_NOT_REACHED = "gap_not_reached"
-    """The solver finished, but the certified gap is larger than asked for."""
+    """The solver finished, but the certified gap is larger than requested."""
     TIME_LIMIT = "time_limit"
     """The time limit came first."""
     INTERRUPTED = "interrupted"
@@ -39,7 +39,7 @@ class Status(StrEnum):
 
     @property
     def done(self) -> bool:
-        """Whether the gap that was asked for is reached."""
+        """Whether the requested gap is reached."""
         return self in (Status.OPTIMAL, Status.WITHIN_GAP)
 
     def unless(self, stopped: bool) -> "Status":

@@ -134,11 +134,11 @@ class _Links:
         return np.asarray(ends[0] * self.nodes + ends[1], dtype=np.int64)
 
     def have(self, ends: tuple[Ints, Ints]) -> bool:
-        """Whether all these links are there."""
+        """Whether all these links exist."""
         return bool(np.isin(self._key(ends), self._keys).all())
 
     def are_those_of(self, grid: Grid) -> bool:
-        """Whether these are the links of a grid, all of them and no others."""
+        """Return whether these are exactly the links of the grid."""
         keys = [self._key(grid.links(axis)) for axis in range(len(grid.shape))]
         return bool(np.array_equal(np.unique(np.concatenate(keys)), self._keys))
 
@@ -187,7 +187,7 @@ def _line_of(near: Ints, stride: int, side: int) -> Line | None:
 
 
 def _trace_grid(links: _Links) -> Grid | None:
-    """Return a grid whose lines through a corner are those of the links, if squares fill it."""
+    """Return the grid spanned by the lines through a corner, if squares fill it."""
     corner = int(np.argmin(links.degree()))
     left = links.of(corner).tolist()
     rows: list[list[int]] = []
@@ -219,7 +219,7 @@ def _follow_line(links: _Links, first: int, second: int) -> list[int]:
 
 
 def _fill_places(links: _Links, rows: list[list[int]], lines: list[Line]) -> Grid | None:
-    """Give all other nodes their places: the opposite corners of squares."""
+    """Place all other nodes, as opposite corners of squares."""
     shape = tuple(map(len, rows))
     if prod(shape) != links.nodes:
         return None

@@ -50,10 +50,10 @@ MOST_SPRINGS = 100
 """Nodes up to which forces between them give a picture that shows more than a circle."""
 
 SKEW = 0.9
-"""How far a block is moved aside from the one before it, in distances of nodes."""
+"""Offset of a block from the one before, in node distances."""
 
 BETWEEN, TURN = 1.2, 0.35
-"""How far circles are apart that stand around a larger one, in their widths, and turned."""
+"""Distance of circles around a larger one, in their widths, and their rotation."""
 
 WITHIN_LEVEL = 0.25
 """Share of the links that may join nodes of one level."""
@@ -160,7 +160,7 @@ def _layout(
 
 
 def _by_grid(topology: Topology) -> Layout | None:
-    """Unroll a grid: the links that go around are those that lead from one end to the other."""
+    """Unroll a grid: wrap-around links join its opposite ends."""
     found = _coordinates(topology)
     if found is None:
         return None
@@ -260,7 +260,7 @@ def _by_names(topology: Topology) -> Layout | None:
 
 
 def _by_groups(topology: Topology) -> Layout | None:
-    """Group successive nodes of such a family, or else nodes that random walks do not leave."""
+    """Group successive nodes of a grouped family, or else nodes by random walks."""
     if topology.name.partition(":")[0] not in GROUPED:
         return None
     nodes = topology.nodes
@@ -304,7 +304,7 @@ def _in_groups(topology: Topology, group: Ints, labels: list[str] | None = None)
 
 
 def _by_levels(topology: Topology) -> Layout | None:
-    """Put terminals in a row and switches above, by how many hops they are from a terminal."""
+    """Put terminals in a row and switches above, by their hops from a terminal."""
     level = _bipartite_sides(topology)
     if level is None:
         if len(topology.terminals) == topology.nodes:

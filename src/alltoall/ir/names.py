@@ -18,7 +18,7 @@ MAX_COMPARED = 5_000
 """Most names that a message compares to find close ones."""
 
 MAX_STEM = 120
-"""Most characters of a file's name that is made from other names, without its suffix."""
+"""Most characters of a generated file name, without its suffix."""
 
 ARROW, DASH = "->", "--"
 """Marks between the ends of a link, and of a cable, which goes both ways."""
@@ -93,13 +93,13 @@ def file_stem(text: str) -> str:
 
 
 class FileStems:
-    """Stems that differ from all before, also where case does not count."""
+    """Distinct stems, also on file systems that ignore case."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
     def stem_of(self, text: str) -> str:
-        """Return a stem for a text; one that is taken gets a mark."""
+        """Return a new stem for a text; a repeated one gets a mark."""
         stem = file_stem(text)
         self._seen[stem.lower()] += 1
         times = self._seen[stem.lower()]
@@ -117,7 +117,7 @@ def node_called(text: str, numbers: Mapping[str, int], nodes: int) -> int | None
 
 
 def no_node(owner: str, text: str, names: Collection[str], nodes: int) -> UsageError:
-    """Return the error for a text that names no node, with some names or close ones."""
+    """Return the error for an unknown node, with similar names."""
     expected = f"expected one of 0..{nodes - 1}"
     if names:
         close = close_names(text, names) or list(names)[:MAX_LISTED]

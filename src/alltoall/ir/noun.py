@@ -149,7 +149,7 @@ def drawn(topology: Any, load: Any = None) -> str | None:
 
 
 def _file_form(name: str) -> Any:
-    """Open the door to a module of the files, which import the nouns and not the other way."""
+    """Import a module of the files on demand: files import nouns, not the reverse."""
     return import_module(f"alltoall.ir.files.{name}")
 
 

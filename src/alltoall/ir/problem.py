@@ -18,7 +18,7 @@ from alltoall.ir.words import counted
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem(Noun):
-    """The topology, and how much every terminal sends to every other.
+    """A topology and the demand between its terminals.
 
     Construction proves that the problem has an answer: every pair with a demand has a path.
     """
@@ -89,7 +89,7 @@ NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 def _cut_off_pairs(topology: Topology, demand: Demand) -> Ints:
-    """Return the nodes of pairs with a demand and no path; of a uniform demand only some."""
+    """Return the nodes of pairs with a demand but no path; only some for a uniform demand."""
     terminals = topology.terminals
     forth = reachable(topology.nodes, topology.tail, topology.head, terminals[0])[terminals]
     back = reachable(topology.nodes, topology.head, topology.tail, terminals[0])[terminals]
@@ -105,7 +105,7 @@ def _cut_off_pairs(topology: Topology, demand: Demand) -> Ints:
 
 
 def without_links(topology: Topology, links: Ints, note: str) -> Topology:
-    """Return the topology without some links, which leaves the others in order."""
+    """Return the topology without some links, the others in order."""
     return topology.changed(note, **_links_at(topology, numbers_left(topology, links, NONE)[1]))
 
 
@@ -126,7 +126,7 @@ def _links_at(topology: Topology, links: Ints) -> dict[str, Ints | Floats]:
 
 
 def numbers_left(topology: Topology, links: Ints, nodes: Ints) -> tuple[Ints, Ints]:
-    """Return the nodes and the links that are left without some, in order."""
+    """Return the remaining nodes and links, in order."""
     stays = ~np.isin(np.arange(topology.nodes), nodes)
     kept = stays[topology.tail] & stays[topology.head]
     kept[links] = False
@@ -134,7 +134,7 @@ def numbers_left(topology: Topology, links: Ints, nodes: Ints) -> tuple[Ints, In
 
 
 def demand_without(problem: Problem, nodes: Ints) -> Demand:
-    """Return the demand of the terminals that are left without some nodes."""
+    """Return the demand of the remaining terminals."""
     stays = np.flatnonzero(~np.isin(problem.topology.terminals, nodes))
     if problem.demand.uniform:
         return Demand(len(stays))

@@ -1,4 +1,4 @@
-"""`Program`: what each rank executes, as threads of instructions over three buffers.
+"""`Program`: the code of each rank, as threads of instructions over three buffers.
 
 The meaning of a program, which `check.program.interpret` executes:
 
@@ -166,7 +166,7 @@ class Executable(Noun):
                         raise InputError(f"{spot(rank, block, number)}: {problem}")
 
     def _check_ends(self, rank: int, own: Any) -> None:
-        """Refuse FIFOs or channels of a rank that do not lead to another one."""
+        """Refuse FIFOs or channels of a rank that do not lead to another rank."""
 
     def _problems(self, own: Any, block: int, instruction: Any) -> Iterator[str]:
         """Yield the faults of an instruction of a thread block."""
@@ -295,7 +295,7 @@ def check_space(shards: int, scratch: Sequence[int]) -> None:
 
 
 def outside(op: Enum, key: str, place: Place, count: int, rank: RankCode) -> Iterator[str]:
-    """Yield a problem if some chunks are not all in the buffer of a rank."""
+    """Yield a fault if chunks are outside of a rank's buffer."""
     size = rank.size(place.buffer)
     if not 0 <= place.offset <= size - count:
         yield (

@@ -52,7 +52,7 @@ def exact_rate(rate: float) -> str:
 
 
 def rate_in_words(bytes_per_second: float) -> str:
-    """Write a rate as people do, such as 25Gbps: `bytes_per_second` reads it back."""
+    """Return a rate as text, such as 25Gbps; `bytes_per_second` is the inverse."""
     bits = 8.0 * bytes_per_second
     for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if bits >= size:
@@ -90,7 +90,7 @@ def plain_number(given: str | float) -> float | None:
 
 
 MAX_SIZE = 1 << 40
-"""The largest shard that may be asked for."""
+"""The largest shard."""
 
 _SIZE = re.compile(r"\s*([0-9]{1,15})\s*([KMGT]?)(iB|i|B|)\s*", re.IGNORECASE)
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}

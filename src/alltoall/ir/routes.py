@@ -88,7 +88,7 @@ class Routes(Answer, Paths):
 
     @property
     def changes_layer(self) -> NDArray[np.bool_]:
-        """Whether each route changes layer on the way."""
+        """Whether each route changes layer."""
         if self.hop_layer is None:
             return np.zeros(self.count, dtype=np.bool_)
         first = np.repeat(self.hop_layer[self.start[:-1]], self.hops)

@@ -66,7 +66,7 @@ class Schedule(Answer):
 
     @property
     def loss(self) -> float:
-        """The cost of whole chunks against the fractional schedule of as many steps, as a share."""
+        """The relative cost of whole chunks over the fractional schedule with equal steps."""
         if self.fractional_time <= 0:
             return math.inf
         return max(0.0, self.time / self.fractional_time - 1.0)

@@ -24,7 +24,7 @@ ORDER = (
     *("saturated", "proof", "flow", "loss"),
     *("routes", "max_routes_per_pair", "layers", "common_factor_chunks"),
     *("steps", "chunks_per_shard", "loss_by_chunks", "least_loss_by_chunks", "sends"),
-    *("method", "status", "seconds", "notes", "phases", "robust"),
+    *("method", "status", "seconds", "notes", "robust"),
 )
 """The order of the names in every summary; others come after these."""
 
@@ -44,7 +44,7 @@ def summary_of(answer: Answer) -> Summary:
 
 
 def sizes_of(topology: Topology) -> Summary:
-    """Return the name of a topology, and how large it is."""
+    """Return the name and the size of a topology."""
     return {
         "topology": topology.name,
         "nodes": topology.nodes,
@@ -128,7 +128,7 @@ def direct_notes(answer: Answer) -> list[str]:
 
 
 def direct_time(problem: Problem) -> float | None:
-    """Return the time of direct sends, None where a pair has more than one way to send directly."""
+    """Return the time of direct sends, None if a pair has several direct paths or none."""
     topology, demand, switch = problem.topology, problem.demand, problem.topology.position < 0
     if not switch.any():
         if demand.uniform and topology.links < demand.total:

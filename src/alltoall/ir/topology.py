@@ -155,7 +155,7 @@ class Topology(Noun):
         return self.names[node]
 
     def terminal_name(self, position: int) -> str:
-        """Name the node that is the terminal of this position."""
+        """Return the name of the terminal at a position."""
         return self.node_name(int(self.terminals[position]))
 
     def pair_name(self, source: int, destination: int) -> str:
@@ -176,7 +176,7 @@ class Topology(Noun):
         return nodes if self.names is None else np.array(self.names, dtype=np.object_)[nodes]
 
     def node_of(self, text: str) -> int:
-        """Return the node that a text means: the one of that name, else of that number."""
+        """Return the node named by a text, or else of that number."""
         node = self._find(text)
         if node is None:
             raise no_node(self.name, text, self.names or (), self.nodes)
@@ -187,7 +187,7 @@ class Topology(Noun):
         return self._find(text) is not None
 
     def ends_of(self, text: str) -> tuple[int, int]:
-        """Return the two nodes that a text such as `3-4`, `a,b` or `a->b` means, in this order."""
+        """Return the two nodes of a text such as `3-4`, `a,b` or `a->b`, in this order."""
         ways = two_ends(text, self._find)
         if len(ways) != 1:
             raise not_a_link(self.name, text, ways, self._find, self.names or ())
@@ -279,7 +279,7 @@ def _problems(topology: Topology) -> Iterator[str]:
 
 
 def _link_problems(topology: Topology) -> Iterator[str]:
-    """Yield each kind of problem, of the first link that has it."""
+    """Yield each kind of fault, with its first link."""
     tail, head, nodes, capacity = topology.tail, topology.head, topology.nodes, topology.capacity
     beyond = f"an end outside the nodes 0..{nodes - 1}; renumber the nodes"
     for bad, problem in (

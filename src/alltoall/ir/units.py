@@ -50,7 +50,7 @@ class Units:
         return replace(answer, problem=self.posed, certificate=proof, **self._scaled(answer))
 
     def _scaled(self, answer: Flow | Routes | Schedule) -> dict[str, Any]:
-        """Return the fields of an answer that have a unit, in the caller's unit."""
+        """Return the fields with a unit of an answer, in the caller's unit."""
         if isinstance(answer, Flow):
             return {"amount": answer.amount * self.capacity, "rate": answer.rate / self.time}
         if isinstance(answer, Schedule):
@@ -87,7 +87,7 @@ def shard_unit(problem: Problem) -> float:
 
 
 def _capacity_unit(topology: Topology) -> float:
-    """Return the capacity of the median link, or 1 where that would bring others out of range."""
+    """Return the capacity of the median link, or 1 if that would put others out of range."""
     median = float(np.quantile(topology.capacity, 0.5, method="lower"))
     least, most = topology.capacity.min() / median, topology.capacity.max() / median
     return median if least >= SMALLEST and most <= LARGEST else 1.0

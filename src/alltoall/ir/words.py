@@ -6,10 +6,10 @@ from math import log
 from typing import Self
 
 SHOWN = 8
-"""How many of a list are named before the rest is counted."""
+"""Most items listed by name."""
 
 LAST_DIGITS = 1e-14
-"""A quotient of two equal sums may differ from 1 by this much, either way."""
+"""Rounding error of a quotient of two equal sums."""
 
 
 PROVEN = 1e-9

@@ -15,13 +15,13 @@ MAX_SHARD_BYTES = 1 << 50
 """The largest shard in a file for simulators."""
 
 PROTOCOLS = ("Simple", "LL", "LL128")
-"""How a runtime of MSCCL files moves data."""
+"""Protocols of MSCCL runtimes."""
 
 QUEUE_PAIRS = ("chunk", "route")
-"""What a queue pair carries: one chunk, as in the paper, or all chunks of a route."""
+"""Contents of a queue pair: one chunk, as in the paper, or all chunks of a route."""
 
 TABLE_ROUTES = 8
-"""Routes from a source to a destination that tables of cards usually hold."""
+"""Usual limit of NIC tables on routes per pair."""
 
 STEERING = ("encap", "plain")
 """How Linux keeps a packet on its path: segments in the packet, or a route at every hop."""
@@ -32,29 +32,29 @@ class Options:
     """Settings of `lower`; a target ignores settings of others."""
 
     channels: int = 1
-    """On how many channels the schedule runs at once, each with its part of every shard."""
+    """Number of parallel channels, each with its part of every shard."""
     runtime: str = "msccl"
-    """Whose limits hold for MSCCL files."""
+    """The runtime whose limits hold for MSCCL files."""
     protocol: str = "Simple"
-    """How the runtime moves data, one of `PROTOCOLS`."""
+    """The protocol, one of `PROTOCOLS`."""
     max_bytes: int = 1 << 30
     """The largest send buffer an MSCCL file is used for; scratch memory is in proportion to it."""
     min_bytes: int = 0
     """The smallest send buffer an MSCCL file is used for."""
     shard_bytes: int = 1 << 20
-    """Bytes of a shard of size 1 in files for simulators, which have sizes and no content."""
+    """Bytes of a shard of size 1 in files for simulators."""
     max_routes: int | None = None
     """Most routes from a source to a destination; None for the target's default."""
     hash: str = "crc32"
     """The fabric's hash, by its name in `tables.hashes.HASHES`."""
     queue_pairs: str = "chunk"
-    """What a queue pair carries, one of `QUEUE_PAIRS`."""
+    """The contents of a queue pair, one of `QUEUE_PAIRS`."""
     steering: str | None = None
     """How Linux keeps a packet on its path, one of `STEERING`; None for the target's default."""
     link_bandwidth: str | None = None
     """Bandwidth of a capacity-1 link for SimGrid; by default the topology's, or else 25Gbps."""
     link_latency: float = 1e-6
-    """How long a link takes, in seconds, where a file has to say so."""
+    """Link latency in seconds, for files that state it."""
     device: str = "p"
     """Prefix of network device names; the port number follows."""
     phase: Ints | None = None
@@ -87,7 +87,7 @@ def chosen(kind: str, name: str, known: tuple[str, ...]) -> str:
 
 
 def topology_by_rank(topology: Topology, rank: Ints) -> Topology:
-    """Return the topology whose terminal of each rank is the one that had it in `rank`."""
+    """Return the topology with its terminals in the order of their ranks."""
     node = np.arange(topology.nodes)
     node[topology.terminals] = topology.terminals[rank]
     names = topology.names

@@ -52,12 +52,12 @@ class Target:
     suffix: str
     summary: str
     sign: str
-    """A text near the beginning of such files, and of no others; empty for a folder."""
+    """A distinctive text near the beginning of such files; empty for a folder."""
     tables: tuple[str, ...] = ()
     """The fields of `Options` that a caller's tables of nodes may fill: rank, address, places."""
 
     def admits(self, field: str) -> bool:
-        """Return whether a table may fill a field; all programs take that of ranks."""
+        """Return whether a table may fill a field; all program targets take ranks."""
         return field in self.tables or (field == "rank" and self.takes is Schedule)
 
 

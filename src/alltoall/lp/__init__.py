@@ -21,7 +21,7 @@ AUTO = ((2_000, "simplex"), (400_000, "ipm"))
 """Largest number of variables for which `auto` takes a solver; above the last, `hipo`."""
 
 SMALL_SIZE = AUTO[0][0]
-"""Variables up to which there is time to try one solver after the other."""
+"""Most variables for which several solvers are tried."""
 
 
 def solver_names() -> list[str]:
@@ -30,6 +30,6 @@ def solver_names() -> list[str]:
 
 
 def require_solver(name: str) -> None:
-    """Raise unless there is a solver of this name."""
+    """Raise unless a solver of this name exists."""
     if name not in solver_names():
         raise UsageError(f"unknown solver {name!r}; expected one of {', '.join(solver_names())}")

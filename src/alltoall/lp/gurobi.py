@@ -1,4 +1,4 @@
-"""Gurobi, for those who have it: `pip install '.[gurobi]'` and a licence for your size."""
+"""Gurobi (optional): needs `pip install '.[gurobi]'` and a licence for the size."""
 
 import gurobipy
 import numpy as np

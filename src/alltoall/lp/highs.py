@@ -39,7 +39,7 @@ PATIENCE = 3.0
 """Seconds that a solver gets to stop by itself after Ctrl-C before its thread is abandoned."""
 
 OVERTIME = 1.0
-"""Seconds that a solver gets beyond its time limit, which it does not look at everywhere."""
+"""Seconds beyond its time limit before a solver is abandoned."""
 
 POLL = 0.2
 """Seconds between looks at a solver that runs."""

@@ -23,7 +23,7 @@ class ColumnMatrix(Protocol):
 
     @property
     def indptr(self) -> NDArray[Any]:
-        """Where each column begins, and where the last one ends."""
+        """The starts of the columns, and the end of the last."""
 
     @property
     def shape(self) -> tuple[int, int]:

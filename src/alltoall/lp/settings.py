@@ -17,7 +17,7 @@ def never() -> bool:
 
 
 class LPStatus(StrEnum):
-    """How a solver ended, in the same words for all solvers."""
+    """Status of a solver, common to all solvers."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"

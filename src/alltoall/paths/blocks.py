@@ -1,4 +1,4 @@
-"""How compiled loops run: on how many threads, and in blocks so short that Ctrl-C is heard."""
+"""Threads of compiled loops, and blocks short enough to react to Ctrl-C."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,13 +16,13 @@ _THREADS: ContextVar[int] = ContextVar("threads")
 
 
 def thread_count() -> int:
-    """Return how many threads compiled loops may use here: all cores, unless told otherwise."""
+    """Return the number of threads of compiled loops, all cores by default."""
     return _THREADS.get(cores())
 
 
 @contextmanager
 def using_threads(count: int) -> Iterator[int]:
-    """Let compiled loops use `count` threads, but no more than there are cores; yield how many."""
+    """Limit compiled loops to `count` threads, at most the cores; yield the number."""
     threads = max(1, min(count, cores()))
     token = _THREADS.set(threads)
     try:

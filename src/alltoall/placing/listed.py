@@ -20,7 +20,7 @@ from alltoall.placing.rounds import grow_steeper
 from alltoall.settings import Late
 
 UNPLACED = -1
-"""The phase of a chunk that has no place yet."""
+"""The phase of an unplaced chunk."""
 
 FILL_WEIGHT = 4.0
 """The price of a full link beside that of a hop, which spreads chunks over phases.
@@ -80,7 +80,7 @@ class _Spreading:
         return self.chunks.count
 
     def move(self, begin: int, steepness: float) -> int:
-        """Let some chunks choose anew."""
+        """Let some chunks choose again."""
         if begin == 0:
             self.scale = steepness / (self.capacity * self.expected)
         chunks = self.chunks
@@ -127,7 +127,7 @@ class _Choosing(Negotiation):
     phases: int
 
     def move(self, begin: int, steepness: float) -> int:
-        """Let some chunks over a budget choose anew."""
+        """Let some chunks over a budget choose again."""
         chunks, budgets = self.chunks, self.budgets
         return core.choose_within(
             chunks.start, chunks.link, chunks.low, chunks.high, self.links, self.phases,
@@ -169,7 +169,7 @@ def phase_loads(
     phases: int,
     size: Floats | None = None,
 ) -> Floats:
-    """Return for how long each link is used in each phase, shape [phases, links]."""
+    """Return the time of each link in each phase, shape [phases, links]."""
     size = chunks.size if size is None else size
     hops = np.diff(chunks.start)[choice.path]
     entry = np.repeat(chunks.start[choice.path] - np.cumsum(hops) + hops, hops)

@@ -59,13 +59,13 @@ class PlacementParams:
 
 
 DEFAULTS = PlacementParams()
-"""What suits most placements."""
+"""Default parameters."""
 
 QUICK = PlacementParams(rounds=10)
-"""Some rounds, where many networks are tried; `benchmarks/deadlock_free.py` measures it."""
+"""Few rounds, for searches over many networks; measured by `benchmarks/deadlock_free.py`."""
 
 SETTLED = PlacementParams(first=30.0, rounds=20)
-"""Most chunks are well placed: at low steepness they would leave their paths and come back.
+"""Parameters for mostly well-placed chunks, which start at high steepness to stay in place.
 
 `benchmarks/layers.py` measures it.
 """

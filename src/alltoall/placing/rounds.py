@@ -7,7 +7,7 @@ from alltoall.settings import Late
 
 
 class Placing(Protocol):
-    """Chunks in some places, which move in rounds."""
+    """Chunks with places, which move in rounds."""
 
     @property
     def count(self) -> int:

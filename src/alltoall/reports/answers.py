@@ -1,4 +1,4 @@
-"""The part of a page about one answer or topology: its numbers, checked anew, and its loads."""
+"""The part of a page about one answer or topology: its verified numbers and its loads."""
 
 from collections.abc import Callable
 from typing import Any

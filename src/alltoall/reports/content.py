@@ -22,7 +22,7 @@ from alltoall.reports.answers import CHECKERS, Answer, answer_content, topology_
 from alltoall.reports.diagram import Diagram, draw_topology
 from alltoall.reports.next_commands import next_commands
 from alltoall.reports.runs import Run
-from alltoall.routes.baselines.reach import shortest_path_time
+from alltoall.routes.baselines.tables import shortest_path_time
 
 MOST_ENTRIES = 64
 """Most files on one page."""
@@ -115,7 +115,7 @@ class _Page:
         return len(self.diagrams) - 1
 
     def _problem(self, problem: Problem) -> int:
-        """Return the index of a problem, whose baseline is found once."""
+        """Return the index of a problem; its baseline is computed once."""
         for index, (each, _) in enumerate(self.problems):
             if each == problem:
                 return index
@@ -155,7 +155,7 @@ def _title(diagrams: Sequence[Diagram]) -> str:
 
 
 def _short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return names of files without folders, unless two are alike then."""
+    """Return file names without folders, unless two would be equal."""
     short = [Path(name).name or name for name in names]
     return {
         name: brief if short.count(brief) == 1 else name

@@ -20,7 +20,7 @@ MOST_LINES = 20_000
 """Lines that a browser redraws at every step of a schedule without delay."""
 
 MOST_NODES = 4_096
-"""Nodes whose names fit a list to choose from."""
+"""Most nodes in the selection list."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Diagram:
         return most
 
     def lines_of(self, links: Ints) -> Ints:
-        """Return the lines that any of some links belongs to."""
+        """Return the lines of some links."""
         return np.unique(self.line[links])
 
     def groups_within(self, nodes: Ints) -> Ints:
@@ -126,7 +126,7 @@ def _node_places(topology: Topology, found: Layout) -> dict[str, Any]:
 
 
 def _both_ways(tail: Ints, head: Ints) -> bool:
-    """Return whether most lines have an opposite one, so that the two are drawn side by side."""
+    """Return whether most lines have a reverse line, to be drawn side by side."""
     most = int(max(tail.max(initial=0), head.max(initial=0))) + 1
     return bool(np.isin(head * most + tail, tail * most + head).mean() > 0.5)
 

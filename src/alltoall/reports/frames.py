@@ -1,4 +1,4 @@
-"""The frames of a schedule to play: which lines are busy, and how much, in each step.
+"""The frames of the schedule player: busy lines and their loads in each step.
 
 A frame is a step, or several consecutive steps where a page has no room for all. Frames have at
 most `MOST_CELLS` busy lines in all.
@@ -27,7 +27,7 @@ def frames_of(schedule: Schedule, steps_each: int) -> tuple[Ints, Ints]:
 
 
 def player_content(schedule: Schedule, diagram: Diagram, room: int) -> dict[str, Any]:
-    """Return the time of each frame and how full its lines are, for `room` busy lines."""
+    """Return the time and the line loads of each frame, for `room` busy lines."""
     step_times, each = schedule.step_times(), 1
     while True:
         frame, first = frames_of(schedule, each)
@@ -54,7 +54,7 @@ def player_content(schedule: Schedule, diagram: Diagram, room: int) -> dict[str,
 def _cells(
     schedule: Schedule, diagram: Diagram, frame: Ints, times: Floats
 ) -> tuple[Ints, Floats, Ints]:
-    """Return the busy lines of all frames, how full each is at most, and their sends."""
+    """Return the busy lines of all frames, their largest loads, and their sends."""
     links = schedule.problem.topology.links
     used, place = np.unique(frame * links + schedule.link, return_inverse=True)
     at, link = used // links, used % links

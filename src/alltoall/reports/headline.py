@@ -13,7 +13,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.words import PROVEN, counted, percent
 from alltoall.reports.diagram import Diagram
 from alltoall.reports.packed import packed_ints
-from alltoall.routes.baselines.reach import METHOD
+from alltoall.routes.baselines.tables import METHOD
 
 SHORTEST = "shortest-path routing"
 GIGA = 1e9
@@ -74,7 +74,7 @@ def headline_content(answer: Answer, rate: Rate | None, shortest: float | None) 
 
 
 def standing(answer: Answer, scale: Scale) -> str:
-    """Say how far an answer is from its bound."""
+    """Return the distance of an answer from its bound in words."""
     if answer.bound <= 0:
         return "no bound claimed"
     if answer.gap <= PROVEN:

@@ -13,7 +13,7 @@ RATE, UNIT = "25Gbps", "1Gbps"
 capacities are taken as Gbit/s."""
 
 WORTH_SOLVING = 0.01
-"""Gap from which it is worth while to look for better routes."""
+"""Gap above which better routes are worth a search."""
 
 Commands = list[dict[str, str]]
 
@@ -53,7 +53,7 @@ def _from_schedule(schedule: Schedule, path: str) -> Commands:
 
 
 def _from_routes(routes: Routes, path: str, spec: str | None) -> Commands:
-    """Return the fabric's table, if routes have layers, and better routes, if there may be any."""
+    """Return the commands for the fabric's table, if routes have layers, and for better routes."""
     commands = []
     if routes.layer is not None:
         to = ("--to", "routes", *_output(path, ".table.json"))

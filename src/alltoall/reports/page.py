@@ -50,7 +50,7 @@ class Report:
 
 
 def page_of(content: Mapping[str, Any]) -> str:
-    """Return the page of some content."""
+    """Return the HTML page of a report's content."""
     style, script = _part("page.css"), "\n".join(map(_part, SCRIPTS))
     return _filled(
         _part("page.html"),
@@ -65,7 +65,7 @@ def page_of(content: Mapping[str, Any]) -> str:
 
 
 def embedded(content: Mapping[str, Any]) -> str:
-    """Return compressed JSON as text that is safe within a page."""
+    """Return compressed JSON as text that is safe in HTML."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 

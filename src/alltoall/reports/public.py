@@ -26,7 +26,7 @@ Subject: TypeAlias = str | PathLike[str] | Flow | Routes | Schedule | Topology |
 """A file, or the noun in it."""
 
 HEAD = 1 << 16
-"""Bytes within which every artefact names its format, and a run does not."""
+"""Bytes to read for the format of an artefact, which runs lack."""
 
 
 def report(

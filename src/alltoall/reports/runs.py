@@ -80,5 +80,5 @@ def _title(whole: Json) -> str:
 
 
 def _text(whole: Json, *keys: str) -> str:
-    """Return the first text among some keys."""
+    """Return the first value that is a text, among some keys."""
     return next((whole[key] for key in keys if isinstance(whole.get(key), str)), "")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
 
 import numpy as np
 
@@ -23,11 +22,6 @@ from alltoall.settings import RouteSettings
 Router = Callable[[Problem, RouteSettings], Routes]
 
 
-def _router(_: str, function: Any) -> Router | None:
-    """Return a registered method if it returns routes."""
-    return cast("Router", function) if returned(function) == Routes.__name__ else None
-
-
 ROUTERS: Registry[Router] = Registry(
     "method",
     "alltoall.methods",
@@ -40,12 +34,12 @@ ROUTERS: Registry[Router] = Registry(
         "robust": "alltoall.routes.robust:route_robust",
         **BASELINES,
     },
-    _router,
+    lambda _, function: function if returned(function) == Routes.__name__ else None,
 )
 """All methods by name; others are added by `alltoall.register_method`."""
 
 CERTIFYING_METHODS = ("extp", "single", "few", "deadlock-free")
-"""Methods that solve the master program themselves; their certificate is the best there is."""
+"""Methods that solve the master program themselves and have the sharpest certificate."""
 
 SEARCHING_METHODS = ("extp", "pmcf", "single", "few", "fptas", "ilp-disjoint", "ilp-shortest")
 """Methods that search: cut short, they may be worse than shortest routes."""
@@ -100,20 +94,13 @@ def route(
     settings = (settings or RouteSettings()).begin()
     _require_memory(problem)
     units = normal_units(problem)
-    found = _certified if prove else _best_in_time
-    return units.restored(_exact(found(units.problem, method, settings), settings))
-
-
-def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes:
-    """Return routes of a problem in normal units, with the best certificate."""
-    routes = _best_in_time(problem, method, settings)
+    routes = _best_in_time(units.problem, method, settings)
     proven = method in CERTIFYING_METHODS or routes.gap <= settings.solve.gap
-    if proven or settings.solve.out_of_time():
-        return routes
-    certificate = solve_master(problem, settings.solve).certificate
-    if certificate.bound > routes.bound:
-        routes = replace(routes, certificate=certificate)
-    return routes
+    if prove and not proven and not settings.solve.out_of_time():
+        certificate = solve_master(units.problem, settings.solve).certificate
+        best = max(routes.certificate, certificate, key=lambda each: each.bound)
+        routes = replace(routes, certificate=best)
+    return units.restored(_exact(routes, settings))
 
 
 def route_status(routes: Routes, settings: RouteSettings) -> Status:

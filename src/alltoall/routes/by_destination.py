@@ -39,7 +39,7 @@ TREES = PlacementParams(rounds=60, last_share=0.0)
 def route_by_destination(
     problem: Problem, certificate: Certificate, settings: RouteSettings
 ) -> Routes:
-    """Return one route per pair; all routes to a terminal that meet go on together."""
+    """Return one route per pair; routes to a terminal merge where they meet."""
     spreading = Spreading(problem, sssp_tables(problem))
     spreading.spread(certificate.bound, settings)
     return replace(routes_from_tables(problem, spreading.best, METHOD), certificate=certificate)
@@ -53,14 +53,9 @@ class Spreading:
 
     def __init__(self, problem: Problem, table: Ints, order: Ints | None = None) -> None:
         self.problem, topology, demand = problem, problem.topology, problem.demand.table()
-        graph = core_graph(topology)
+        self.count, graph = len(topology.terminals), core_graph(topology)
         self.tables = core.ForwardingTables(graph, topology.terminals, table, demand, order)
         self.best, self.least = table, self.time
-
-    @property
-    def count(self) -> int:
-        """The number of terminals."""
-        return len(self.problem.topology.terminals)
 
     @property
     def time(self) -> float:

@@ -53,22 +53,19 @@ def route_by_dimension(
     source, destination = problem.demand.pairs()
     begin, end = (topology.terminals[each] for each in (source, destination))
     offset, halfway = grid_offsets(grid, begin, end)
-    moves = np.where(halfway & _goes_down(grid, begin, end), -offset, offset)
-    start, link = grid_walks(topology, grid, begin, moves)
-    paths = Paths(source, destination, start, link)
-    weight = problem.demand.of(source, destination)
-    whole = 1 if problem.demand.uniform else None
-    return routes_from_weights(problem, paths, weight, certificate, method, whole)
-
-
-def _goes_down(grid: Grid, begin: Ints, end: Ints) -> NDArray[np.bool_]:
-    """Return which way half-way routes go, by pair and dimension: see the rules above."""
+    # Which way half-way routes go, by pair and dimension: see the rules above.
     here, there = grid.coordinates[begin], grid.coordinates[end]
     corrected = np.cumsum(there, axis=1) - there
     left = here.sum(axis=1, keepdims=True) - np.cumsum(here, axis=1) + here
     others = there.sum(axis=1, keepdims=True) - there + here.sum(axis=1, keepdims=True)
     even_half = np.array([side % 4 == 0 for side in grid.shape])
-    return np.asarray(np.where(even_half, corrected + left, others) % 2 == 1)
+    goes_down = np.where(even_half, corrected + left, others) % 2 == 1
+    moves = np.where(halfway & goes_down, -offset, offset)
+    start, link = grid_walks(topology, grid, begin, moves)
+    paths = Paths(source, destination, start, link)
+    weight = problem.demand.of(source, destination)
+    whole = 1 if problem.demand.uniform else None
+    return routes_from_weights(problem, paths, weight, certificate, method, whole)
 
 
 def dimension_orders(topology: Topology, grid: Grid, layers: int) -> Ints:
@@ -92,7 +89,7 @@ def dateline_order(topology: Topology, grid: Grid, layers: int) -> Ints:
 
 
 def _places(topology: Topology, grid: Grid, breaks: Ints) -> tuple[Ints, Ints]:
-    """Return the dimension of each link, and how far after each of its breaks [breaks, links]."""
+    """Return the dimension of each link, and its distance after each break [breaks, links]."""
     tail, head = grid.coordinates[topology.tail], grid.coordinates[topology.head]
     axis = np.argmax(tail != head, axis=1)
     every = np.arange(topology.links)
@@ -117,7 +114,7 @@ def _long_rings(grid: Grid) -> list[int]:
 
 
 def _breaks(grid: Grid, layers: int) -> Ints:
-    """Return where the rings of each dimension are broken, shape [layers, dimensions]."""
+    """Return the breaks of the rings of each dimension, shape [layers, dimensions]."""
     side, layer = np.array(grid.shape), np.arange(layers)[:, None]
     if layers < enough_layers(grid):
         return np.asarray(layer * side // layers)
@@ -128,7 +125,7 @@ def _breaks(grid: Grid, layers: int) -> Ints:
 
 
 def grid_offsets(grid: Grid, begin: Ints, end: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return signed hops from node to node per dimension, and where the other way is as short.
+    """Return signed hops between nodes per dimension, and where both directions are equal.
 
     In a dimension whose lines are complete, one hop makes the whole move.
     """
@@ -141,7 +138,7 @@ def grid_offsets(grid: Grid, begin: Ints, end: Ints) -> tuple[Ints, NDArray[np.b
 
 
 def grid_walks(topology: Topology, grid: Grid, begin: Ints, moves: Ints) -> tuple[Ints, Ints]:
-    """Return where each walk starts, and the links of all, for the moves [walks, dimensions].
+    """Return the starts of walks, and all their links, for the moves [walks, dimensions].
 
     Of parallel links the first one is taken.
     """
@@ -162,20 +159,16 @@ def grid_walks(topology: Topology, grid: Grid, begin: Ints, moves: Ints) -> tupl
         base + (here[walk, axis] + moved) % side[axis] * stride[axis]
         for moved in (done, done + step)
     )
-    return starts_of(hops.sum(axis=1)), _first_links(topology, grid.node[tail], grid.node[head])
-
-
-def _first_links(topology: Topology, tail: Ints, head: Ints) -> Ints:
-    """Return the first link between every two nodes, which must be neighbours."""
     keys = topology.tail * topology.nodes + topology.head
     known, first = np.unique(keys, return_index=True)
-    return np.asarray(first[np.searchsorted(known, tail * topology.nodes + head)], dtype=np.int64)
+    link = first[np.searchsorted(known, grid.node[tail] * topology.nodes + grid.node[head])]
+    return starts_of(hops.sum(axis=1)), link.astype(np.int64)
 
 
 def pack_by_dimension(
     topology: Topology, grid: Grid, dependencies: Dependencies, most_layers: int
 ) -> tuple[Ints, Ints] | None:
-    """Return a layer per route and the order of the links in each, in as few layers as will do.
+    """Return a layer per route and an order of the links in each, with few layers.
 
     Return None if not all routes go forward in any of these orders, as all in dimension order do,
     or if that takes too many layers.

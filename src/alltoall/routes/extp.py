@@ -27,7 +27,6 @@ def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
     The program gets half of the remaining time, its paths the rest; raise TimeoutError if these are
     late, too.
     """
-    settings = settings.begin()
     require_cluster(settings.solve)
     flow = solve_sources(problem, settings.solve.sharing())
     return routes_of_flow(flow, settings.solve, RAW if settings.raw else "extp")

@@ -8,15 +8,12 @@ in which their source has fewer flows.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from alltoall import core
 from alltoall.errors import InputError, UsageError
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.routes import Routes
 from alltoall.lp.settings import never
 from alltoall.placing.listed import (
@@ -31,83 +28,25 @@ from alltoall.routes.weights import TARGETS, tries_for
 from alltoall.settings import Late
 
 
-@dataclass(frozen=True, eq=False)
-class Phases:
-    """Route r runs in phase `phase[r]`; phases are numbered from 0 and none is empty."""
-
-    routes: Routes
-    phase: Ints
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "phase", frozen(self.phase, np.int64))
-        if self.phase.shape != (self.routes.count,):
-            raise InputError(
-                f"{len(self.phase)} phases for {self.routes.count} routes; expected one per route"
-            )
-        if not np.array_equal(np.unique(self.phase), np.arange(self.phase.max() + 1)):
-            raise InputError("the phases have gaps in their numbers; expected 0, 1, 2, ... in use")
-
-    @property
-    def count(self) -> int:
-        """The number of phases."""
-        return int(self.phase.max()) + 1
-
-    @cached_property
-    def times(self) -> Floats:
-        """The time of each phase: the largest load over the capacity of any link in it."""
-        used = phase_loads(
-            self.routes.problem.topology,
-            _items(self.routes),
-            Choice(np.arange(self.routes.count), self.phase),
-            self.count,
-        )
-        return frozen(used.max(axis=1), np.float64)
-
-    @property
-    def time(self) -> float:
-        """The total time of all phases."""
-        return float(self.times.sum())
-
-    @property
-    def loss(self) -> float:
-        """The cost of phases: their time over that of all routes at once, less one."""
-        return self.time / self.routes.time - 1
-
-    @cached_property
-    def active(self) -> Ints:
-        """The number of flows of each phase."""
-        return np.bincount(self.phase, minlength=self.count)
-
-    @cached_property
-    def active_of_source(self) -> Ints:
-        """The number of flows of each phase and source, shape [phases, terminals]."""
-        terminals = len(self.routes.problem.topology.terminals)
-        key = self.phase * terminals + self.routes.source
-        return np.bincount(key, minlength=self.count * terminals).reshape(self.count, terminals)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the numbers to print."""
-        return {
-            "phases": self.count,
-            "flows": self.routes.count,
-            "max_active_flows": int(self.active.max()),
-            "mean_active_flows": float(self.active.mean()),
-            "max_active_flows_per_source": int(self.active_of_source.max()),
-            "mean_active_flows_per_source": float(self.active_of_source.mean()),
-            "phased_time": self.time,
-            "phase_loss": self.loss,
-        }
-
-
-def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = never) -> Phases:
-    """Split routes into `phases` phases, or into as many as the stated loss allows if None.
+def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = never) -> Ints:
+    """Return the phase of each route, of `phases` or, if None, of as many as the loss allows.
 
     When it is `late`, the search for more phases, or for a smaller loss, ends.
     """
     if not 0 <= loss <= 10:
         raise UsageError(f"loss {loss:g}; expected a share from 0 to 10")
     if phases is None:
-        return _most_phases(routes, loss, late)
+        # As many as can be, then twice as many while that works, then by bisection.
+        most = min(routes.count, int(routes.time * (1 + loss) / float(_own_time(routes).max())))
+        best, low, middle, high = np.zeros(routes.count, dtype=np.int64), 1, most, most + 1
+        while low < middle < high:
+            found = _try(routes, middle, loss, late)
+            if found is None:
+                high = middle
+            else:
+                best, low = found, middle
+            middle = min(2 * low, (low + high) // 2)
+        return best
     if not 1 <= phases <= routes.count:
         raise UsageError(
             f"{phases} phases for {routes.count} routes; expected 1 to {routes.count} phases"
@@ -122,46 +61,22 @@ def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = n
     return found
 
 
-def _most_phases(routes: Routes, loss: float, late: Late) -> Phases:
-    """Try as many phases as can be, then double their number while that works, then bisect."""
-    most_phases = min(routes.count, int(routes.time * (1 + loss) / float(_own_time(routes).max())))
-    best, low, high = _all_at_once(routes), 1, most_phases + 1
-    middle = most_phases
-    while low < middle < high:
-        found = _try(routes, middle, loss, late)
-        if found is None:
-            high = middle
-        else:
-            best, low = found, middle
-        middle = min(2 * low, (low + high) // 2)
-    return best
-
-
-def _all_at_once(routes: Routes) -> Phases:
-    return Phases(routes, np.zeros(routes.count, dtype=np.int64))
-
-
-def _try(routes: Routes, phases: int, loss: float, late: Late) -> Phases | None:
+def _try(routes: Routes, phases: int, loss: float, late: Late) -> Ints | None:
     """Return exactly this many phases within the loss, or None if none are found."""
     if phases == 1:
-        return _all_at_once(routes)
-    items = _items(routes)
-    nowhere = Choice(np.arange(routes.count), np.full(routes.count, UNPLACED))
+        return np.zeros(routes.count, dtype=np.int64)
+    every = np.arange(routes.count, dtype=np.int64)
+    items = ListedChunks(routes.start, routes.link, every, every + 1, routes.weight)
+    nowhere = Choice(every, np.full(routes.count, UNPLACED))
     for budget in _budgets(routes, phases, loss):
         for seed in range(tries_for(routes.count)):
             topology = routes.problem.topology
             places = negotiate_listed(topology, items, nowhere, budget, seed, late)
             if places is not None:
-                phase = _even_out(routes, places, budget)
+                phase = _even_out(routes, items, places, budget)
                 # A phase that nothing needed would be a number only.
-                return Phases(routes, phase) if len(np.unique(phase)) == phases else None
+                return phase if len(np.unique(phase)) == phases else None
     return None
-
-
-def _items(routes: Routes) -> ListedChunks:
-    """Return every route as an item with one path."""
-    every = np.arange(routes.count, dtype=np.int64)
-    return ListedChunks(routes.start, routes.link, every, every + 1, routes.weight)
 
 
 def _budgets(routes: Routes, phases: int, loss: float) -> Iterator[Floats]:
@@ -190,10 +105,10 @@ def _own_time(routes: Routes) -> Floats:
     return np.asarray(routes.weight / narrowest, dtype=np.float64)
 
 
-def _even_out(routes: Routes, places: Choice, budget: Floats) -> Ints:
+def _even_out(routes: Routes, items: ListedChunks, places: Choice, budget: Floats) -> Ints:
     """Return phases with fewer flows of a source at once, still within the budgets."""
     topology, phase = routes.problem.topology, np.array(places.phase)
-    load = phase_loads(topology, _items(routes), places, len(budget))
+    load = phase_loads(topology, items, places, len(budget))
     time = routes.weight[routes.path_of_link] / topology.capacity[routes.link]
     active = np.zeros((len(budget), len(topology.terminals)), dtype=np.int64)
     np.add.at(active, (phase, routes.source), 1)

@@ -53,7 +53,6 @@ from alltoall.settings import RouteSettings
 MOST_COLUMN_ROUNDS = 200
 """Rounds of column generation before the best answer so far is returned."""
 
-
 ENTRY_BYTES = 250
 """Memory per matrix entry until the program is solved."""
 
@@ -63,12 +62,15 @@ def route_pmcf(problem: Problem, settings: RouteSettings) -> Routes:
 
     Under symmetry the set is that of one source per orbit and its images.
     """
-    settings = settings.begin()
-    translations = find_translations(problem, settings.solve.symmetry and _many(problem, settings))
+    columns = settings.paths == "columns"
+    named = replace(settings, paths="disjoint") if columns else settings
+    one = candidate_paths(_sending(problem, problem.sources[:1]), named)
+    many = one.count * len(problem.sources) >= sizes.WHOLE_PATHS
+    translations = find_translations(problem, settings.solve.symmetry and many)
     part = representative_part(translations)
-    if settings.paths == "columns":
-        return _lifted(_generate_columns(part, translations, settings), translations)
-    paths = candidate_paths(part, settings)
+    paths = candidate_paths(part, named)
+    if columns:
+        return _lifted(_generate_columns(part, paths, translations, settings), translations)
     weight, lengths = _solve(part, paths, translations, settings)
     routes = routes_from_weights(part, paths, weight, _certify(translations, lengths), "pmcf")
     return _lifted(routes, translations)
@@ -81,7 +83,13 @@ def path_program(
 
     Rows are pairs, then orbits of links, which are the links unless there are translations.
     """
-    _require_memory(problem, paths)
+    needed = ENTRY_BYTES * (paths.count + len(paths.link))
+    if needed > MOST_PROGRAM_BYTES:
+        raise InputError(
+            f"{problem.topology.name}: a program over {paths.count:,} paths of "
+            f"{len(paths.link):,} links needs about {needed / 2**30:.1f} GiB; expected at most "
+            f"{MOST_PROGRAM_BYTES / 2**30:g} GiB. Choose fewer paths, or the method extp or single"
+        )
     link_class, room = _capacity_rows(translations or find_translations(problem, wanted=False))
     pair = paths.pair(len(problem.topology.terminals))
     pairs, first, row = np.unique(pair, return_index=True, return_inverse=True)
@@ -106,25 +114,11 @@ def path_program(
     return program, row.astype(np.int64)
 
 
-def _require_memory(problem: Problem, paths: Paths) -> None:
-    """Raise, before the program is built, if it would not fit in memory."""
-    needed = ENTRY_BYTES * (paths.count + len(paths.link))
-    if needed > MOST_PROGRAM_BYTES:
-        raise InputError(
-            f"{problem.topology.name}: a program over {paths.count:,} paths of "
-            f"{len(paths.link):,} links needs about {needed / 2**30:.1f} GiB; expected at most "
-            f"{MOST_PROGRAM_BYTES / 2**30:g} GiB. Choose fewer paths, or the method extp or single"
-        )
-
-
 def _capacity_rows(translations: Translations) -> tuple[Ints, Floats]:
     """Return the row of each link, and the capacity of each row."""
-    link_class = translations.symmetry.link_orbit
-    room = (
-        np.bincount(link_class, translations.symmetry.problem.topology.capacity)
-        / translations.order
-    )
-    return link_class, room
+    symmetry = translations.symmetry
+    total = np.bincount(symmetry.link_orbit, symmetry.problem.topology.capacity)
+    return symmetry.link_orbit, total / translations.order
 
 
 def _solve(
@@ -150,45 +144,32 @@ def weights_of(result: LPResult, row: Ints) -> Floats:
 
 
 def _generate_columns(
-    problem: Problem, translations: Translations, settings: RouteSettings
+    problem: Problem, paths: Paths, translations: Translations, settings: RouteSettings
 ) -> Routes:
     """Add shortest paths under the current prices until the certified gap is small enough."""
-    paths = candidate_paths(problem, replace(settings, paths="disjoint"))
+    topology, (source, destination) = problem.topology, problem.demand.pairs()
+    ends = topology.terminals[source], topology.terminals[destination]
+    link_class, room = _capacity_rows(translations)
     certificate = _certify(translations)
     for done in range(MOST_COLUMN_ROUNDS):
         weight, price = _solve(problem, paths, translations, settings)
         certificate = max(certificate, _certify(translations, price), key=lambda each: each.bound)
         routes = routes_from_weights(problem, paths, weight, certificate, "pmcf")
-        gap = _time(routes, translations) / certificate.bound - 1
+        # The routes of the representatives, together with all their images.
+        gap = float((np.bincount(link_class, routes.load()) / room).max()) / certificate.bound - 1
         text = f"columns: round {done}, {paths.count} paths, certified gap {gap:.2e}"
         settings.solve.report(ProgressMessage.of_gap(text, gap, settings.solve.gap))
         if gap <= settings.solve.gap or settings.solve.out_of_time():
             break
-        joined = Paths.join([paths, priced_paths(problem, price)])
+        # A hop costs a little, so that free links do not lead anywhere.
+        nudged = price + 1e-9 * max(float(price.max()), 1e-300)
+        priced = Paths(source, destination, *tree_paths(topology, nudged, *ends))
+        joined = Paths.join([paths, priced])
         grown = joined.select(joined.equal()[0])
         if grown.count == paths.count:
             break
         paths = grown
     return routes
-
-
-def priced_paths(problem: Problem, lengths: Floats) -> Paths:
-    """Return a shortest path of every pair under the given lengths, fewest hops among equals."""
-    topology = problem.topology
-    # A hop costs a little, so that free links do not lead anywhere.
-    nudged = lengths + 1e-9 * max(float(lengths.max()), 1e-300)
-    source, destination = problem.demand.pairs()
-    begin, end = topology.terminals[source], topology.terminals[destination]
-    start, link = tree_paths(topology, nudged, begin, end)
-    return Paths(source, destination, start, link)
-
-
-def _many(problem: Problem, settings: RouteSettings) -> bool:
-    """Return whether symmetry pays, judged by the candidates of one source."""
-    named = "disjoint" if settings.paths == "columns" else settings.paths
-    first = _sending(problem, problem.sources[:1])
-    count = candidate_paths(first, replace(settings, paths=named)).count
-    return count * len(problem.sources) >= sizes.WHOLE_PATHS
 
 
 def representative_part(translations: Translations) -> Problem:
@@ -210,12 +191,6 @@ def _sending(problem: Problem, sources: Ints) -> Problem:
 def _certify(translations: Translations, *lengths: Floats) -> Certificate:
     """Return the best certificate of the whole problem; lengths are equal within each orbit."""
     return certify_program(reduced_program(translations.symmetry), lengths)
-
-
-def _time(routes: Routes, translations: Translations) -> float:
-    """Return the time of the routes of the representatives together with all their images."""
-    link_class, room = _capacity_rows(translations)
-    return float((np.bincount(link_class, routes.load()) / room).max())
 
 
 def images_of(paths: Paths, translations: Translations) -> Paths:

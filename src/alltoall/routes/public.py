@@ -12,7 +12,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.summaries import shard_size
 from alltoall.lp.settings import never, silent
 from alltoall.routes import ROUTERS, USED_BY
-from alltoall.routes.baselines.reach import shortest_path_reach
+from alltoall.routes.baselines.tables import shortest_path_reach
 from alltoall.routes.search import find_routes
 from alltoall.settings import RouteSettings, search_settings
 from alltoall.topologies.background import GivenBackground
@@ -84,7 +84,7 @@ def route(
 
 
 def _refuse_unused(method: str, limits: Iterable[str]) -> None:
-    """Refuse limits on routes or chunks that mean nothing to a method."""
+    """Refuse limits on routes or chunks that a method does not use."""
     for name in limits:
         users = USED_BY.get(name, (method,))
         if method in ROUTERS.known and method not in users:

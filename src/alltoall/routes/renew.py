@@ -1,4 +1,4 @@
-"""After a failure: new routes that begin where the last ones were.
+"""After a failure: new routes, starting from the last ones.
 
 Routes over failed links or nodes must move. Moving only these is a minimal repair, and a poor one
 if links were saturated: a node that lost a link is a bottleneck that other routes should avoid. So
@@ -36,14 +36,13 @@ from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import SolveSettings
 
 RAISES, STEPS_OF_A_RAISE = 3, 150
-"""How often, and by how many steps at most, the bound is raised until it proves the gap.
+"""Most attempts to raise the bound, and the steps of each.
 
 They are so few that no flow is made exact on the way. `benchmarks/scale.py` measures it.
 """
 
 MOST_RAISED = 20_000_000
 """Flow variables up to which steps raise the bound."""
-
 
 ROUNDING = 1e-9
 """Relative rounding error of sums of loads."""
@@ -74,7 +73,6 @@ class Renewed:
 
 def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Renewed:
     """Return routes for a problem a little different from the last one."""
-    settings = settings.begin()
     cut, source, destination, table = _carried_over(problem, last, _most_hops(problem))
     proof = certify(problem, _lengths(problem, last))
     displaced, before = table[:, 0] == NOTHING, table.copy()
@@ -115,27 +113,22 @@ def _moved_back(
     while len(moved) and not settings.out_of_time():
         least = np.where(before[moved] != NOTHING, room[before[moved]], np.inf).min(axis=1)
         moved = moved[np.argsort(-least, kind="stable")]
-        stays = np.array([not _goes_back(int(row), cut, before, table, room) for row in moved])
+        stays = np.ones(len(moved), dtype=np.bool_)
+        for at, row in enumerate(moved):
+            new, old = (each[row][each[row] != NOTHING] for each in (table, before))
+            room[new] += cut.size[row]
+            stays[at] = (room[old] < cut.size[row]).any()
+            room[new if stays[at] else old] -= cut.size[row]
+            if not stays[at]:
+                table[row] = before[row]
         if stays.all():
             break
         moved = moved[stays]
     return table
 
 
-def _goes_back(row: int, cut: Chunks, before: Table, table: Table, room: Floats) -> bool:
-    """Move a chunk back to its last path if there is room; return whether it moved."""
-    size = cut.size[row]
-    new, old = (each[row][each[row] != NOTHING] for each in (table, before))
-    room[new] += size
-    goes = bool((room[old] >= size).all())
-    room[old if goes else new] -= size
-    if goes:
-        table[row] = before[row]
-    return goes
-
-
 def last_places(routes: Routes, last: Routes) -> Ints:
-    """Return the place of each route among the last ones, and NOTHING for one that moved."""
+    """Return the index of each route among the last ones, NOTHING for moved ones."""
     old, new = last.problem.topology, routes.problem.topology
     node = matching_nodes(old, new)
     source, destination = (
@@ -149,7 +142,7 @@ def last_places(routes: Routes, last: Routes) -> Ints:
 
 
 def count_moved(routes: Routes, last: Routes) -> int:
-    """Return how many routes take another path than any of the last ones."""
+    """Return the number of routes on new paths."""
     return int((last_places(routes, last) == NOTHING).sum())
 
 
@@ -178,37 +171,28 @@ def _responded(
         if not repaired:
             before = Paths.from_table(*ends, placed.repaired)
             repaired = largest_load(problem.topology, before, cut.size)
-        proof = certify(problem, [proof.lengths, *_means(placed.prices)])
+        # Mean prices over some of the rounds: none is always the best.
+        count = len(placed.prices)
+        parts = [placed.prices[count * low // 6 : count * (low + 2) // 6] for low in range(5)]
+        proof = certify(
+            problem, [proof.lengths, *(np.mean(part, axis=0) for part in parts if part)]
+        )
         paths = Paths.from_table(*ends, table)
         enough = largest_load(problem.topology, paths, cut.size) / (1 + settings.gap)
-        proof = _raised(problem, paths, cut.size, proof, enough, settings)
+        program = whole_program(problem, by_source(problem))
+        if proof.bound < enough and program.variables <= MOST_RAISED:
+            # Some steps of the first-order method, from these loads and lengths, raise the bound.
+            coarse = replace(settings, gap=max(settings.gap, COARSE_BOUND_GAP))
+            guess = Guess(program.volumes_of(paths, cut.size), proof.lengths)
+            search = search_from(program, coarse, guess)
+            for _ in range(RAISES):
+                if search.bound >= enough or settings.out_of_time():
+                    break
+                raise_bound(search, enough, STEPS_OF_A_RAISE)
+            proof = Certificate(search.best_lengths, search.bound)
         if enough <= proof.bound:
             break
     return repaired, table, proof
-
-
-def _raised(
-    problem: Problem,
-    paths: Paths,
-    size: Floats,
-    proof: Certificate,
-    enough: float,
-    settings: SolveSettings,
-) -> Certificate:
-    """Return a proof of a bound that is enough, or a better one than the given, by some steps.
-
-    The first-order method begins with the loads of the paths and the lengths of the proof.
-    """
-    program = whole_program(problem, by_source(problem))
-    if proof.bound >= enough or program.variables > MOST_RAISED:
-        return proof
-    coarse = replace(settings, gap=max(settings.gap, COARSE_BOUND_GAP))
-    search = search_from(program, coarse, Guess(program.volumes_of(paths, size), proof.lengths))
-    for _ in range(RAISES):
-        if search.bound >= enough or settings.out_of_time():
-            break
-        raise_bound(search, enough, STEPS_OF_A_RAISE)
-    return Certificate(search.best_lengths, search.bound)
 
 
 def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, Ints, Ints, Table]:
@@ -233,7 +217,10 @@ def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, In
     old_table = last.table()[stays]
     table = np.where(old_table == NOTHING, NOTHING, new_link[old_table])
     table[((table == NOTHING) & (old_table != NOTHING)).any(axis=1)] = NOTHING
-    fresh = _pairs_without(problem, ends[0][stays], ends[1][stays])
+    wants, terminals = problem.demand.pairs(), len(new.terminals)
+    there = ends[0][stays] * terminals + ends[1][stays]
+    without = ~np.isin(wants[0] * terminals + wants[1], there)
+    fresh = [each[without] for each in wants]
     source, destination = (np.concatenate((ends[side][stays], fresh[side])) for side in range(2))
     size = np.concatenate((size, problem.demand.of(*fresh)))
     width = old_table.shape[1]  # Those of chunks may pass a switch more than once.
@@ -247,19 +234,11 @@ def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, In
 
 
 def _inverse(forward: Ints, count: int) -> Ints:
-    """Return where each of `count` numbers stands in `forward`, or NOWHERE."""
+    """Return the index of each of `count` numbers in `forward`, or NOWHERE."""
     back = np.full(count, NOWHERE, dtype=np.int64)
     there = np.flatnonzero(forward != NOWHERE)
     back[forward[there]] = there
     return back
-
-
-def _pairs_without(problem: Problem, source: Ints, destination: Ints) -> tuple[Ints, Ints]:
-    """Return the pairs that want something and are not among those given."""
-    terminals = len(problem.topology.terminals)
-    wanted, there = problem.demand.pairs(), source * terminals + destination
-    fresh = ~np.isin(wanted[0] * terminals + wanted[1], there)
-    return wanted[0][fresh], wanted[1][fresh]
 
 
 def _most_hops(problem: Problem) -> int:
@@ -279,26 +258,13 @@ def _most_hops(problem: Problem) -> int:
 
 
 def _lengths(problem: Problem, last: Routes) -> list[Floats]:
-    """Return the last lengths, and cuts around nodes that lost links."""
+    """Return the last lengths, and lengths of 1 on the links at each node that lost some."""
     new, old = problem.topology, last.problem.topology
     node = matching_nodes(old, new)
     link = matching_links(old, new, node)
     lengths = np.full(new.links, last.certificate.lengths.mean())
     lengths[link != NOWHERE] = last.certificate.lengths[link[link != NOWHERE]]
-    return [lengths, *_cuts(new, old, node)]
-
-
-def _means(charged: list[Floats]) -> list[Floats]:
-    """Return mean prices over some of the rounds: none is always the best."""
-    count = len(charged)
-    parts = (charged[count * low // 6 : count * (low + 2) // 6] for low in range(5))
-    return [np.mean(part, axis=0) for part in parts if part]
-
-
-def _cuts(new: Topology, old: Topology, node: Ints) -> list[Floats]:
-    """Return lengths of 1 on all links out of, or into, each node that has fewer than before."""
-    known = node != NOWHERE
-    cuts = []
+    known, cuts = node != NOWHERE, [lengths]
     for degree, before, ends in (
         (new.out_degree, old.out_degree, new.tail),
         (new.in_degree, old.in_degree, new.head),

@@ -55,7 +55,7 @@ BATCH = 48
 """Demands drawn in every step; 16 lose 0.8 points more of pairs, 128 save 0.2."""
 
 LINK_STEEPNESS = 40.0
-"""How sharply the fullest links count: e to the power of this for a load of all of the bound."""
+"""Weight of saturated links: its exponential for a load at the bound."""
 
 FIRST_STEP = 0.5
 """The first step, in multiples of the mean gradient; step k is shorter by the root of k."""
@@ -64,10 +64,10 @@ LONGER = 2
 """Extra hops of candidate paths, if these are few."""
 
 ENOUGH_PATHS = 60_000
-"""Paths of all pairs beyond which longer ones are left out: a step takes time for each."""
+"""Number of paths beyond which longer ones are skipped."""
 
 LEAST_SHARE = 0.01
-"""Shares of a pair below which a route is not worth having."""
+"""Least share of a route."""
 
 MOST_PATHS = 400_000
 """Paths of all pairs beyond which shares are not looked for."""
@@ -75,16 +75,28 @@ MOST_PATHS = 400_000
 
 def route_robust(problem: Problem, settings: RouteSettings) -> Routes:
     """Return routes whose shares serve a family of demands; `skew` unless settings name others."""
-    settings = settings.begin()
+    topology, terminals = problem.topology, len(problem.topology.terminals)
     family = Family(problem, settings.robust or (SKEW,))
-    pool = _pool(problem, settings)
+    translations = find_translations(problem, settings.solve.symmetry)
+    one = _candidates(problem, translations, settings)
+    paths = images_of(one, translations)
+    pool = _Pool(
+        problem,
+        paths,
+        pair=paths.pair(terminals),
+        variable=np.tile(np.arange(one.count), translations.order),
+        first=one.pair(terminals),
+        crossing=csr_array(
+            (1 / topology.capacity[paths.link], (paths.link, paths.path_of_link)),
+            shape=(topology.links, paths.count),
+        ),
+    )
     share = _descend(pool, family, settings)
     kept = np.where(share >= LEAST_SHARE, share, 0.0)[pool.variable]
-    weight = kept * problem.demand.of(pool.paths.source, pool.paths.destination)
+    weight = kept * problem.demand.of(paths.source, paths.destination)
     order = np.argsort(pool.pair, kind="stable")
-    return routes_from_weights(
-        problem, pool.paths.select(order), weight[order], certify(problem, []), METHOD
-    )
+    proof = certify(problem, [])
+    return routes_from_weights(problem, paths.select(order), weight[order], proof, METHOD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,21 +121,6 @@ class _Pool:
         np.maximum.at(top, self.first, logs)
         share = np.exp(logs - top[self.first])
         return np.asarray(share / np.bincount(self.first, share, cells)[self.first])
-
-
-def _pool(problem: Problem, settings: RouteSettings) -> _Pool:
-    """Return all candidate paths, found for one source of each orbit of translations."""
-    topology = problem.topology
-    translations = find_translations(problem, settings.solve.symmetry)
-    one = _candidates(problem, translations, settings)
-    paths = images_of(one, translations)
-    crossing = csr_array(
-        (1 / topology.capacity[paths.link], (paths.link, paths.path_of_link)),
-        shape=(topology.links, paths.count),
-    )
-    variable = np.tile(np.arange(one.count), translations.order)
-    size = len(topology.terminals)
-    return _Pool(problem, paths, paths.pair(size), variable, one.pair(size), crossing)
 
 
 def _candidates(problem: Problem, translations: Translations, settings: RouteSettings) -> Paths:

@@ -16,8 +16,8 @@ from alltoall.ir.routes import Routes
 from alltoall.routes import route, route_status
 from alltoall.routes.deadlock_free.best import METHOD
 from alltoall.routes.layers.assign import layers_after, layers_in_time
-from alltoall.routes.phases import Phases, split_phases
 from alltoall.routes.renew import Renewed, count_moved, renew_routes
+from alltoall.routes.robust import METHOD as ROBUST
 from alltoall.routes.skews import SKEW, Judged, judge
 from alltoall.routes.whole_chunks import bounded_chunks, common_factor_chunks, limit_routes
 from alltoall.settings import RouteSettings
@@ -27,15 +27,14 @@ from alltoall.settings import RouteSettings
 class FoundRoutes:
     """Routes, and facts of their search.
 
-    `status` compares their time with the certified bound, `notes` mention omissions, and `phases`
-    is the requested split, if any. `robust` has the losses of robust routes under fresh demands,
-    `renewed` those of the last routes after a failure.
+    `status` compares their time with the certified bound, and `notes` mention omissions. `robust`
+    has the losses of robust routes under fresh demands, `renewed` those of the last routes after a
+    failure.
     """
 
     routes: Routes
     status: Status
     notes: tuple[str, ...] = ()
-    phases: Phases | None = None
     robust: Judged | None = None
     renewed: Renewed | None = None
 
@@ -43,8 +42,6 @@ class FoundRoutes:
         """Return facts of the search as plain values."""
         found: dict[str, Any] = {"notes": self.notes, "status": self.status.value}
         found["common_factor_chunks"] = common_factor_chunks(self.routes)
-        if self.phases is not None:
-            found["phases"] = self.phases.summary()
         if self.robust is not None:
             found["robust"] = self.robust.summary()
         if self.renewed is not None:
@@ -58,15 +55,25 @@ def find_routes(
     settings: RouteSettings | None = None,
     last: Routes | str | PathLike[str] | None = None,
 ) -> FoundRoutes:
-    """Return checked routes by a method, with the layers, chunks and phases that are asked for.
+    """Return checked routes by a method, with the layers and chunks that are asked for.
 
     With the last routes, of a problem a little different, it is these that are renewed.
     """
     settings = (settings or RouteSettings()).begin()
-    _refuse_with_tables(settings, last is not None)
+    if settings.destination_based and last is not None:
+        raise UsageError(
+            "destination-based with --from: renewed routes need not go on together where they "
+            "meet; leave out one of the two, or route the remaining fabric anew"
+        )
+    if settings.destination_based and settings.layer_change:
+        raise UsageError(
+            "destination-based with change=true: tables by destination are free of deadlocks "
+            "in one layer; leave out one of the two"
+        )
     is_last = settings.layers is None or method == METHOD
     solving = settings.solve if is_last else settings.solve.sharing()
-    renewed, before = None, _read(last)
+    renewed, judged = None, None
+    before = last if last is None or isinstance(last, Routes) else read_as(Path(last), Routes)
     if before is None:
         routes = route(problem, method, replace(settings, solve=solving))
     else:
@@ -83,19 +90,9 @@ def find_routes(
     notes += missed_goals(routes, vars(settings))
     if renewed is not None and before is not None:
         renewed = replace(renewed, moved=count_moved(routes, before))
-    phases = _phases(routes, settings)
-    return FoundRoutes(
-        routes,
-        route_status(routes, settings),
-        notes,
-        phases,
-        _judged(routes, settings),
-        renewed,
-    )
-
-
-def _read(last: Routes | str | PathLike[str] | None) -> Routes | None:
-    return last if last is None or isinstance(last, Routes) else read_as(Path(last), Routes)
+    if routes.method == ROBUST:  # by other demands of their family than those that made them
+        judged = judge(routes, settings.robust or (SKEW,), settings.seed, settings.solve)
+    return FoundRoutes(routes, route_status(routes, settings), notes, judged, renewed)
 
 
 def _layered(
@@ -108,34 +105,3 @@ def _layered(
     if last is not None:
         return layers_after(routes, last, settings.solve, algorithm, most)
     return layers_in_time(routes, algorithm, most, settings.solve)
-
-
-def _refuse_with_tables(settings: RouteSettings, renewing: bool) -> None:
-    """Refuse settings that contradict tables by destination."""
-    if not settings.destination_based:
-        return
-    if renewing:
-        raise UsageError(
-            "destination-based with --from: renewed routes need not go on together where they "
-            "meet; leave out one of the two, or route the remaining fabric anew"
-        )
-    if settings.layer_change:
-        raise UsageError(
-            "destination-based with change=true: tables by destination are free of deadlocks "
-            "in one layer; leave out one of the two"
-        )
-
-
-def _judged(routes: Routes, settings: RouteSettings) -> Judged | None:
-    """Judge robust routes by fresh demands of their family."""
-    if routes.method != "robust":
-        return None
-    return judge(routes, settings.robust or (SKEW,), settings.seed, settings.solve)
-
-
-def _phases(routes: Routes, settings: RouteSettings) -> Phases | None:
-    """Split the routes into phases, if that is asked for."""
-    if settings.phases is None:
-        return None
-    late = settings.solve.out_of_time
-    return split_phases(routes, settings.phases or None, settings.phase_loss, late)

@@ -19,19 +19,17 @@ import numpy as np
 
 from alltoall.flows import sizes
 from alltoall.flows.methods import solve_master, solve_sources
-from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.flow import Flow
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.ir.topology import Topology
 from alltoall.placing.chunks import Chunks, Table, largest_load
 from alltoall.placing.negotiate import negotiate, trace_paths
 from alltoall.placing.network import any_path, no_path
 from alltoall.placing.place import PlacementParams, place
 from alltoall.routes.by_destination import route_by_destination
 from alltoall.routes.weights import round_up_time, routes_from_weights, tries_for
-from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.settings import RouteSettings
 
 COARSE_BOUND_GAP = 5e-4
 """The least certified gap where only the bound is needed; `benchmarks/scale_routes.py`."""
@@ -42,7 +40,6 @@ DEFAULT_ROUTES = 8
 
 def route_single(problem: Problem, settings: RouteSettings) -> Routes:
     """Return one route per pair."""
-    settings = settings.begin()
     flow = _master(problem, settings)
     if settings.destination_based:
         return route_by_destination(problem, flow.certificate, settings)
@@ -54,7 +51,6 @@ def route_few(problem: Problem, settings: RouteSettings) -> Routes:
 
     If `max_routes` is reached first, the best found within it.
     """
-    settings = settings.begin()
     flow = _master(problem, settings)
     tried: list[Routes] = []
     for chunks in range(1, (settings.max_routes or DEFAULT_ROUTES) + 1):
@@ -78,9 +74,16 @@ def _master(problem: Problem, settings: RouteSettings) -> Flow:
 
 def route_chunks(flow: Flow, chunks: int, settings: RouteSettings, method: str) -> Routes:
     """Return routes of whole chunks, each shard cut into `chunks`, near the bound of a flow."""
-    cut, source, destination = _cut(flow.problem, chunks)
+    problem, terminals = flow.problem, flow.problem.topology.terminals
+    source, destination = (np.repeat(each, chunks) for each in problem.demand.pairs())
+    weight = problem.demand.of(source, destination) / chunks
+    cut = Chunks(terminals[source], terminals[destination], weight)
     table = spread_chunks(flow, chunks, cut, settings, method)
-    return _as_routes(flow, chunks, source, destination, table, method)
+    paths = Paths.from_table(source, destination, table)
+    if chunks > 1:
+        paths, weight = paths.merge_equal(weight)
+    whole = chunks if problem.demand.uniform else None
+    return routes_from_weights(problem, paths, weight, flow.certificate, method, whole)
 
 
 def spread_chunks(
@@ -95,41 +98,44 @@ def spread_chunks(
 
     Where there are `negotiable` of them or fewer, they negotiate.
     """
-    problem = flow.problem
-    enough = flow.bound * (1 + settings.solve.gap)
-    goal = max(enough, next(_targets(problem, flow.bound, chunks)))
+    topology, solving = flow.problem.topology, settings.solve
+    enough = flow.bound * (1 + solving.gap)
+    goal = max(enough, next(_targets(flow, chunks)))
     above = goal / flow.bound - 1
-    settings.solve.report(f"{method}: {chunks} per pair, aiming at {above:.2%} above the bound")
-    table = _best_response(problem.topology, cut, goal, settings.solve)
-    if len(cut.start) > negotiable or _time(problem.topology, cut, table) <= enough:
-        return table
-    return _negotiated(flow, chunks, cut, table, settings)
-
-
-def _best_response(topology: Topology, cut: Chunks, goal: float, settings: SolveSettings) -> Table:
-    """Return a path per chunk by best responses to link prices."""
+    solving.report(f"{method}: {chunks} per pair, aiming at {above:.2%} above the bound")
 
     def report(index: int, time: float) -> None:
-        settings.report(f"spreading chunks: pass {index}, {time / goal - 1:.2%} above the goal")
+        solving.report(f"spreading chunks: pass {index}, {time / goal - 1:.2%} above the goal")
 
-    params = PlacementParams(threads=settings.workers)
-    placed = place(any_path(topology), cut, goal, params, late=settings.out_of_time, report=report)
+    params = PlacementParams(threads=solving.workers)
+    placed = place(any_path(topology), cut, goal, params, late=solving.out_of_time, report=report)
     if placed is None:
         raise no_path(topology)
-    return placed.table
+    table = placed.table
+    reached = largest_load(topology, Paths.from_table(cut.start, cut.end, table), cut.size)
+    if len(cut.start) > negotiable or reached <= enough:
+        return table
+    return _negotiated(flow, chunks, cut, table, reached * (1 - 1e-9), settings)
 
 
 def _negotiated(
-    flow: Flow, chunks: int, cut: Chunks, table: Table, settings: RouteSettings
+    flow: Flow, chunks: int, cut: Chunks, table: Table, reached: float, settings: RouteSettings
 ) -> Table:
     """Return paths for the least target that the chunks reach by negotiation, if below theirs.
 
     They start where they are and, in turn, on the paths of the flow: neither is always better.
     """
     topology = flow.problem.topology
-    network, reached = any_path(topology), _time(topology, cut, table) * (1 - 1e-9)
-    starts = [*_flow_paths(flow, cut, table.shape[1]), table]
-    for target in _targets(flow.problem, flow.bound, chunks):
+    network, starts = any_path(topology), [table]
+    # A flow that stands for its orbits has no volumes of its own.
+    if flow.destination is None and flow.generators is None:
+        volumes = np.zeros((flow.groups, topology.links))
+        row = np.repeat(np.arange(flow.groups), np.diff(flow.start))
+        volumes[row, flow.link] = flow.amount * flow.time
+        group = np.searchsorted(topology.terminals[flow.source], cut.start)
+        traced = trace_paths(topology, cut, volumes, group, table.shape[1])
+        starts.insert(0, traced.astype(np.int32))
+    for target in _targets(flow, chunks):
         if target >= reached:
             break
         above = target / flow.bound - 1
@@ -145,35 +151,9 @@ def _negotiated(
     return table
 
 
-def _flow_paths(flow: Flow, cut: Chunks, hops: int) -> list[Table]:
-    """Return a path per chunk along the volumes of a flow per source, as far as they suffice.
-
-    A flow under symmetry has no volumes per source.
-    """
-    topology = flow.problem.topology
-    if flow.destination is not None or flow.generators is not None:
-        return []
-    volumes = np.zeros((flow.groups, topology.links))
-    row = np.repeat(np.arange(flow.groups), np.diff(flow.start))
-    volumes[row, flow.link] = flow.amount * flow.time
-    group = np.searchsorted(topology.terminals[flow.source], cut.start)
-    return [trace_paths(topology, cut, volumes, group, hops).astype(np.int32)]
-
-
-def _time(topology: Topology, cut: Chunks, table: Table) -> float:
-    return largest_load(topology, Paths.from_table(cut.start, cut.end, table), cut.size)
-
-
-def _cut(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
-    """Return all chunks, and the source and destination of each."""
-    terminals = problem.topology.terminals
-    source, destination = (np.repeat(each, chunks) for each in problem.demand.pairs())
-    size = problem.demand.of(source, destination) / chunks
-    return Chunks(terminals[source], terminals[destination], size), source, destination
-
-
-def _targets(problem: Problem, bound: float, chunks: int) -> Iterator[float]:
-    """Yield times to aim for: whole chunks over the widest link where all chunks are equal."""
+def _targets(flow: Flow, chunks: int) -> Iterator[float]:
+    """Yield target times: whole chunks over the widest link if all chunks are equal."""
+    problem, bound = flow.problem, flow.bound
     grid = COARSE_BOUND_GAP * bound
     if problem.demand.uniform:
         unit = 1 / (chunks * float(problem.topology.capacity.max()))
@@ -182,15 +162,3 @@ def _targets(problem: Problem, bound: float, chunks: int) -> Iterator[float]:
     for step in count():
         # Steps grow slowly, so that hard problems end too.
         yield float(bound + grid * (step + step * step // 16))
-
-
-def _as_routes(
-    flow: Flow, chunks: int, source: Ints, destination: Ints, table: Table, method: str
-) -> Routes:
-    """Return a route per distinct path, weighted by the chunks that take it."""
-    paths = Paths.from_table(source, destination, table)
-    weight: Floats = flow.problem.demand.of(source, destination) / chunks
-    if chunks > 1:
-        paths, weight = paths.merge_equal(weight)
-    whole = chunks if flow.problem.demand.uniform else None
-    return routes_from_weights(flow.problem, paths, weight, flow.certificate, method, whole)

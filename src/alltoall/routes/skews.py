@@ -41,7 +41,7 @@ MOST_FILES = 1000
 """Demands that may be given as files."""
 
 Draw = Callable[[np.random.Generator, int, int], Floats]
-"""From a generator, how many and between how many terminals, to factors [count, n, n]."""
+"""Draws factors [count, n, n] from a generator, a count and a number of terminals."""
 
 
 def _pairs(random: np.random.Generator, count: int, size: int) -> Floats:
@@ -51,11 +51,6 @@ def _pairs(random: np.random.Generator, count: int, size: int) -> Floats:
 def _destinations(random: np.random.Generator, count: int, size: int) -> Floats:
     popular = random.lognormal(0.0, DESTINATION_SIGMA, (count, 1, size))
     return np.broadcast_to(popular, (count, size, size)).copy()
-
-
-def _skew(random: np.random.Generator, count: int, size: int) -> Floats:
-    half = count // 2
-    return np.concatenate((_pairs(random, count - half, size), _destinations(random, half, size)))
 
 
 def _permutations(random: np.random.Generator, count: int, size: int) -> Floats:
@@ -68,7 +63,9 @@ def _permutations(random: np.random.Generator, count: int, size: int) -> Floats:
 
 
 SKEWS: dict[str, Draw] = {
-    SKEW: _skew,
+    SKEW: lambda random, count, size: np.concatenate(
+        (_pairs(random, count - count // 2, size), _destinations(random, count // 2, size))
+    ),
     "pairs": _pairs,
     "destinations": _destinations,
     HOSE: _permutations,
@@ -77,7 +74,7 @@ SKEWS: dict[str, Draw] = {
 
 
 class Family:
-    """The demands for a template to serve: of some families, or from files."""
+    """The demands that a template serves: of some families, or from files."""
 
     def __init__(self, problem: Problem, names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -105,7 +102,7 @@ class Family:
 
     @property
     def hose(self) -> bool:
-        """Whether the worst of all matrices is asked for, and not the mean of some."""
+        """Whether the objective is the worst of all matrices rather than a mean."""
         return self.names == (HOSE,)
 
     def draw(self, random: np.random.Generator, count: int) -> Floats:
@@ -140,18 +137,6 @@ class Family:
         return np.asarray(matrices * (self.base.sum() / total)[:, None, None])
 
 
-def worst_permutations(shares: Floats) -> Floats:
-    """Return for each link the matrix of the hose model that loads it most, [links, n, n].
-
-    `shares` [links, n, n] has what one unit of each pair takes of a link's time. A link's load is
-    linear in the matrix, so its largest one is at a permutation: an assignment problem.
-    """
-    found = np.zeros_like(shares)
-    for link, share in enumerate(shares):
-        found[link][linear_sum_assignment(-share)] = 1.0
-    return found
-
-
 MOST_CELLS = 50_000_000
 """Links times pairs up to which the worst permutations of the hose model are looked for."""
 
@@ -159,7 +144,7 @@ JUDGED = 12
 """Demands by which a template is judged."""
 
 OTHER_SEED = 2**31
-"""Draws other demands to judge a template than made it."""
+"""Seed of the demands that judge a template, unlike those that made it."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +182,12 @@ def judge(
     problem = template.problem
     family = Family(problem, names)
     losses: list[float] = []
-    for matrix in _matrices(template, family, seed):
+    if family.hose and isinstance(template, Routes):
+        share = template.weight / problem.demand.of(template.source, template.destination)
+        matrices = worst_of_hose(problem, template, share)[:JUDGED]
+    else:
+        matrices = family.draw(np.random.default_rng([OTHER_SEED, seed]), JUDGED)
+    for matrix in matrices:
         if settings.out_of_time():
             break
         demand = Demand(problem.demand.terminals, matrix)
@@ -207,18 +197,11 @@ def judge(
     return Judged(family.names, tuple(sorted(losses))) if losses else None
 
 
-def _matrices(template: Template, family: Family, seed: int) -> Floats:
-    """Return the demands to judge by: some drawn, all given ones, or the worst of a hose."""
-    if family.hose and isinstance(template, Routes):
-        demand = template.problem.demand.of(template.source, template.destination)
-        return worst_of_hose(template.problem, template, template.weight / demand)[:JUDGED]
-    return family.draw(np.random.default_rng([OTHER_SEED, seed]), JUDGED)
-
-
 def worst_of_hose(problem: Problem, paths: Paths, share: Floats) -> Floats:
     """Return the worst matrix of the hose model for each link, the worst of all first.
 
-    Each terminal sends and receives as much as a terminal does on average.
+    Each terminal sends and receives as much as a terminal does on average. A link's load is linear
+    in the matrix, so its largest one is at a permutation: an assignment problem.
     """
     topology, size = problem.topology, len(problem.topology.terminals)
     if topology.links * size * size > MOST_CELLS:
@@ -230,7 +213,9 @@ def worst_of_hose(problem: Problem, paths: Paths, share: Floats) -> Floats:
     taking = share[paths.path_of_link] / topology.capacity[paths.link]
     np.add.at(taken, (paths.link, paths.pair(size)[paths.path_of_link]), taking)
     shares = taken.reshape(topology.links, size, size)
-    found = worst_permutations(shares)
+    found = np.zeros_like(shares)
+    for matrix, taking in zip(found, shares, strict=True):
+        matrix[linear_sum_assignment(-taking)] = 1.0
     found *= taken.any(axis=0).reshape(size, size)  # What has no path sends nothing.
     loads = (found * shares).sum(axis=(1, 2))
     order = np.argsort(-loads, kind="stable")[: int((loads > 0).sum())]

@@ -1,4 +1,4 @@
-"""From weighted paths to `Routes`: what all routing methods end with."""
+"""From weighted paths to `Routes`, the last stage of all routing methods."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ NEGLIGIBLE_WEIGHT = 1e-9
 """Weights below this share of the pair's demand are noise of the solver."""
 
 TARGETS = 24
-"""Times that are tried between no loss and the largest one; `benchmarks/routes.py` measures it."""
+"""Number of times tried between no loss and the largest; measured by `benchmarks/routes.py`."""
 
 NO_LOSS = 1e-9
 """Times that differ by less than this share are equal."""
@@ -56,12 +56,12 @@ def routes_from_weights(
 
 
 def tries_for(chunks: int) -> int:
-    """Return how many orders of chunks are tried: the fewer there are, the more."""
+    """Return the number of orders to try, more for few chunks."""
     return min(NEGOTIATION.tries, max(1, sizes.NEGOTIATED_CHUNKS // max(1, chunks)))
 
 
 def round_up_time(problem: Problem, bound: float, chunks: int) -> float:
-    """Return the least time from a bound on that equal chunks can have, where all are equal."""
+    """Return the least time of equal chunks that is no less than a bound."""
     if not problem.demand.uniform:
         return bound
     unit = 1 / (chunks * float(problem.topology.capacity.max()))

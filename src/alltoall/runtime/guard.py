@@ -25,7 +25,7 @@ from types import FrameType
 from typing import Any
 
 TERMINATE_SECONDS = 3.0
-"""How long launchers get to end their ranks, and to tidy up, before all are killed."""
+"""Grace period for launchers to end their ranks before all are killed."""
 
 NOT_STARTED = 127
 """Exit code of a command that cannot be started, as in shells; its log says why."""
@@ -35,13 +35,13 @@ PR_SET_CHILD_SUBREAPER = 36
 """Options of Linux's prctl: the signal at a parent's death, and the adoption of orphans."""
 
 _SEGMENT = re.compile(r"^\S+ rw-s .* (/dev/shm/[^/\s]+)$", re.MULTILINE)
-"""Shared memory in a process's map that can be written and still has a name."""
+"""Writable shared memory with a name in a process's map."""
 
 _prctl = ctypes.CDLL(None).prctl
 
 
 def main() -> None:
-    """Serve the one who holds our standard input."""
+    """Serve the parent at standard input."""
     wake_read = _prepare()
     folder = tempfile.mkdtemp(prefix="alltoall-run-")
     running: dict[int, subprocess.Popen[bytes]] = {}
@@ -110,7 +110,7 @@ def _tell(running: "dict[int, subprocess.Popen[bytes]]") -> None:
 
 
 def _end(running: "list[subprocess.Popen[bytes]]", wake_read: int) -> None:
-    """End all processes that we or they have started."""
+    """End all descendant processes."""
     deadline = time.monotonic() + TERMINATE_SECONDS
     for process in running:
         process.terminate()

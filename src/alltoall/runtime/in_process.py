@@ -19,7 +19,7 @@ Bytes = NDArray[np.uint8]
 
 
 class Alltoall:
-    """An all-to-all by one schedule among ranks that are rows of two arrays, or of two lists."""
+    """An all-to-all by one schedule; ranks are rows of two arrays or lists."""
 
     def __init__(self, work: Schedule | Messages) -> None:
         self._plans = all_parts(work).ranks
@@ -96,11 +96,11 @@ class OneProcess:
         """Do nothing."""
 
     def gather(self, value: Any) -> list[Any]:
-        """Return the only value that there is."""
+        """Return the value of the only process."""
         return [value]
 
     def close(self) -> None:
-        """Do nothing at the end."""
+        """Do nothing."""
 
 
 class Endpoint(OneProcess):

@@ -30,7 +30,7 @@ LONGEST = 1e6
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How to run: shard sizes in bytes, repetitions, order, which MPI, seconds to give up after."""
+    """Settings of a run: shard sizes in bytes, repetitions, order, MPI, and timeout in seconds."""
 
     sizes: tuple[int, ...] = (1024,)
     iterations: int = 20
@@ -64,7 +64,7 @@ class LaunchContext:
 
 
 HERE = LaunchContext()
-"""On this machine as it is."""
+"""This machine, without a prefix or variables."""
 
 
 def run_schedule(
@@ -102,15 +102,14 @@ def run_ranks(
     `gates` are the files by which metered runs begin together, the first for this run.
     """
     with grouped() as group:
-        job = _job(work, on, settings, group.folder)
-        job = replace(job, metered=metered, gates=[str(each) for each in gates])
+        job = _job(work, on, settings, group.folder, metered, gates)
         commands = _commands(job, settings, work.parts, group.folder, place)
         group.run(commands, settings.timeout, subject, place.watch)
         return result_of(Path(job.results), commands[0], subject)
 
 
 def require_runnable(work: RankWork, on: str, ranks: int | None, settings: RunSettings) -> None:
-    """Raise unless a runtime can carry out some work, with as many ranks as were asked for."""
+    """Raise unless a runtime can execute the work on the requested number of ranks."""
     found = len(work.parts.ranks)
     if not isinstance(work.parts, Messages) and (on == "torch" or settings.sync == "step"):
         raise UsageError(
@@ -127,23 +126,29 @@ def require_runnable(work: RankWork, on: str, ranks: int | None, settings: RunSe
     require_memory([work.parts], settings.sizes)
 
 
-def _job(work: RankWork, on: str, settings: RunSettings, folder: Path) -> RunJob:
+def _job(
+    work: RankWork,
+    on: str,
+    settings: RunSettings,
+    folder: Path,
+    metered: str | None,
+    gates: Sequence[Path],
+) -> RunJob:
     path = folder / "run.messages"
     if isinstance(work.parts, Messages):
         write_text(path, messages_text(work.parts))
     else:
         assert work.file is not None
         write_bytes(path, work.file)
+    told = {key: value for key, value in vars(settings).items() if key != "mpi"}
     return RunJob(
         messages=str(path),
         program=not isinstance(work.parts, Messages),
         on=on,
-        sizes=list(settings.sizes),
-        iterations=settings.iterations,
-        warmup=settings.warmup,
-        sync=settings.sync,
-        timeout=settings.timeout,
         results=str(folder / "report.json"),
+        metered=metered,
+        gates=[str(each) for each in gates],
+        **{**told, "sizes": list(settings.sizes)},
     )
 
 
@@ -184,7 +189,7 @@ def rank_commands(
     mpi: Mpi | None,
     place: LaunchContext = HERE,
 ) -> list[Command]:
-    """Return the processes to start: mpiexec for MPI, one per rank for torch, else just one."""
+    """Return the commands of a run: mpiexec for MPI, one per rank for torch, else a single one."""
     if mpi is not None:
         variables = {**mpi.variables(ranks), **place.environment}
         return [Command(mpi.command(ranks, worker), variables, folder / "mpi.log")]

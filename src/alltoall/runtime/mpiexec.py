@@ -23,7 +23,7 @@ SIGNS = {"mpich": ("hydra", "mpich", "intel(r) mpi"), "openmpi": ("open mpi", "o
 interface."""
 
 CHOICE = "ALLTOALL_EXCHANGE"
-"""The variable of the environment that says which exchange to use: `c`, `python`, or either."""
+"""Environment variable that selects the exchange: `c` or `python`."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Mpi:
         return [str(self.mpiexec), *options, "-n", str(ranks), *self.place, *rank_command]
 
     def variables(self, ranks: int) -> dict[str, str]:
-        """Return the environment for `ranks` ranks; what the user has set stays."""
+        """Return the environment of `ranks` ranks; the user's settings have precedence."""
         wanted = {"OMP_NUM_THREADS": "1", **self.environment}
         if self.kind == "mpich" and ranks > (os.cpu_count() or 1):
             # Waiting ranks sleep, not spin: MPI_Alltoall was 3 to 6 times faster on 4 ranks a core.

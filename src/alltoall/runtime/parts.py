@@ -49,7 +49,7 @@ def all_parts(work: Schedule | Messages) -> Messages:
 
 
 def is_spec(given: object) -> bool:
-    """Whether something is a SPEC, for which a schedule has yet to be made: a text, and no file."""
+    """Return whether an input is a SPEC: a text that names no file."""
     return isinstance(given, str) and not Path(given).exists()
 
 
@@ -63,7 +63,7 @@ def messages_for(given: Given) -> Messages:
 
 
 def read_messages(path: Path) -> Messages:
-    """Read the messages of a schedule's file, or those that it was lowered to."""
+    """Read messages from the file of a schedule, or of lowered messages."""
     return all_parts(read_schedule(path))
 
 
@@ -115,7 +115,7 @@ def rank_work(name: str, found: object, file: bytes | None = None) -> RankWork:
 
 
 def _target_of(data: bytes, where: str) -> str | None:
-    """Return the target that has written a file, if it is no artefact."""
+    """Return the target of a lowered file, or None."""
     if is_archive(data):
         return None
     text = decode(data, where)

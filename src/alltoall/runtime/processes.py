@@ -17,7 +17,7 @@ from typing import IO
 from alltoall.errors import MissingComponentError, UsageError, VerificationError
 
 WATCH_SECONDS = 0.2
-"""How often a group asks whether there is a reason to end."""
+"""Polling interval of `watch`."""
 
 TOLD_LINES = 25
 """Lines of process output repeated in an error."""
@@ -72,7 +72,7 @@ class ProcessGroup:
                     raise _ended(code, command, subject)
 
     def _news(self, subject: str) -> list[tuple[int, int]]:
-        """Return which commands have ended, and how."""
+        """Return the ended commands and their exit codes."""
         # Past the buffer, which holds nothing, for `select` knows nothing of it.
         lines = os.read(self.news.fileno(), select.PIPE_BUF).split(b"\n")[:-1]
         if not lines:

@@ -1,4 +1,4 @@
-"""`alltoall.run`, real bytes between real processes, and `alltoall.wrap`, under any MPI program."""
+"""`alltoall.run`: real bytes between real processes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,8 +15,7 @@ from alltoall.runtime.bench import Report
 from alltoall.runtime.launch import RunSettings, run_schedule
 from alltoall.runtime.parts import rank_work, read_work
 from alltoall.runtime.worker import RUNTIMES
-from alltoall.runtime.wrap import environment_for
-from alltoall.testbed.report import BedReport, BedSettings, SharedReport
+from alltoall.testbed.report import BedReport, BedSettings, RanksPerHost, SharedReport
 from alltoall.topologies.given import Given
 from alltoall.verification import verify
 
@@ -24,7 +23,7 @@ TESTBED = "testbed"
 """The runtime whose links are emulated."""
 
 USUAL = {TESTBED: RunSettings(iterations=5, warmup=1)}
-"""Where fewer repetitions do: an all-to-all over slow links takes seconds, and varies little."""
+"""Defaults of the testbed: an all-to-all over slow links takes seconds and varies little."""
 
 
 run_on_testbed: Callable[..., BedReport] = deferred("alltoall.testbed.public:run_on_testbed")
@@ -51,6 +50,7 @@ def run(
     weights: str = BedSettings.weights,
     steering: str = BedSettings.steering,
     cut: str | None = None,
+    ranks_per_host: RanksPerHost | None = None,
     jobs: Sequence[Schedule | str | PathLike[str]] | None = None,
 ) -> Report | BedReport | SharedReport:
     """Execute a schedule on ranks, check every byte, and time it beside the library's own.
@@ -79,12 +79,16 @@ def run(
     )
     if jobs and on != TESTBED:
         raise UsageError(f"jobs that share the links of {on!r}, which has none; expected a testbed")
-    asked = BedSettings(rate, fabric, topology, through, native, weights, steering, cut)
+    asked = BedSettings(
+        rate, fabric, topology, through, native, weights, steering, cut, ranks_per_host
+    )
     if on == TESTBED:
         if jobs:
             return share_testbed([subject, *jobs], settings, asked)
         return run_on_testbed(subject, settings, asked)
     _refuse_testbed_options(on, asked)
+    if mpi is not None and on != "mpi":
+        raise UsageError(f"an MPI on {on!r}, which has none; expected --on mpi, or leave --mpi out")
     if isinstance(subject, Schedule | Routes):
         work = rank_work(f"{type(subject).__name__} of {subject.problem.topology.name}", subject)
     else:
@@ -92,42 +96,6 @@ def run(
     if not isinstance(work.parts, Messages):
         verify(work.parts)  # Ranks would wait in vain if it were no all-to-all that ends.
     return run_schedule(work, on, settings, ranks)
-
-
-def wrap(
-    files: Sequence[Schedule | str | PathLike[str]],
-    *,
-    min_bytes: int | str = "0",
-    rank_map: str | PathLike[str] | None = None,
-    mpicc: str | None = None,
-    launcher: str | None = None,
-    report: bool = False,
-    quiet: bool = False,
-    progress: Callable[[str], None] | None = None,
-) -> dict[str, str]:
-    """Return the environment in which an unmodified MPI program uses schedules.
-
-    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall, in C and Fortran, use the schedule that fits
-    their communicator: one rank per terminal, or all ranks of each host. Anything else falls
-    through to the MPI library, and one line at the end says how often and why. A SPEC's schedule is
-    made once and kept in the user's cache, as is a small C library, built with the program's mpicc.
-    `alltoall wrap` exits with the code of the command.
-
-    >>> import alltoall
-    >>> sorted(alltoall.wrap([alltoall.schedule("ring:4")]))
-    ['ALLTOALL_ENGINE', 'ALLTOALL_LIBMPI', 'ALLTOALL_WRAP', 'LD_PRELOAD']
-
-    """
-    return environment_for(
-        files,
-        min_bytes=min_bytes,
-        rank_map=rank_map,
-        mpicc=mpicc,
-        launcher=launcher,
-        report=report,
-        quiet=quiet,
-        say=progress or (lambda _: None),
-    )
 
 
 def _refuse_testbed_options(on: str, asked: BedSettings) -> None:

@@ -15,7 +15,7 @@ from alltoall.ir.quantities import parse_sizes
 from alltoall.runtime.parts import Given, messages_for
 
 FILES, LEAST = "ALLTOALL_SCHEDULES", "ALLTOALL_MIN_BYTES"
-"""The variables of the environment that say which files, and from which size on."""
+"""Environment variables with the files and the least size."""
 
 
 @dataclass
@@ -51,11 +51,11 @@ class ScheduleSet:
         return self._read.get(ranks)
 
     def sizes(self) -> list[int]:
-        """Return the numbers of ranks that have been found."""
+        """Return the group sizes of the schedules."""
         return sorted(self._read)
 
     def _take(self, given: Given) -> None:
-        """Read and check one schedule, unless it is broken, or an earlier one serves its groups."""
+        """Add a schedule, unless it is invalid or an earlier one has its group size."""
         try:
             found = messages_for(given)
             if found.chunks.ranks in self._read:

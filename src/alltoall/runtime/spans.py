@@ -1,4 +1,4 @@
-"""Where the bytes of a rank's messages lie, for shards of any numbers of bytes.
+"""Byte ranges of a rank's messages, for shards of any sizes.
 
 Chunk k of a shard of m bytes in C chunks is the bytes from floor(k m / C) to floor((k + 1) m / C),
 so m need not be a multiple of C. A scratch slot holds the largest chunk of any pair.
@@ -38,7 +38,7 @@ class Spans:
     scratch_bytes: int
 
     def of(self, message: int) -> list[Span]:
-        """Return the runs of a message in order: one empty run if it has no bytes at all."""
+        """Return the runs of a message in order; an empty message has one empty run."""
         begin, end = self.first[message : message + 2]
         columns = (self.buffer[begin:end], self.offset[begin:end], self.count[begin:end])
         rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -136,7 +136,7 @@ def _told(demand: Demand, sizes: int | Ints) -> PerShard:
 
 
 def _require_chunks(chunks: Chunks, shard: PerShard) -> None:
-    """Refuse bytes of pairs that the schedule has no chunks for."""
+    """Refuse bytes for pairs without chunks in the schedule."""
     if chunks.counts is None or shard.counts is None:
         return
     stray = (shard.counts > 0) & (chunks.counts == 0)
@@ -165,7 +165,7 @@ def shard_bytes_of(ranks: int, send_bytes: int, send_items: int, recv_bytes: int
 
 
 def own_spans(rank: int, shard: PerShard) -> tuple[slice, slice]:
-    """Return where a rank's own shard lies in its input and in its output."""
+    """Return the place of a rank's own shard in its input and output."""
     own = (np.array(rank), np.array(rank))
     count = int(shard.of(*own))
     begins = (int(shard.in_input(*own)), int(shard.in_output(*own)))

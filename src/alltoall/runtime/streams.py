@@ -43,11 +43,11 @@ class Post(Protocol):
         """Send a packet; the rows may be overwritten once this returns."""
 
     def arrived(self) -> list[Packet]:
-        """Return the packets that have come since the last call."""
+        """Return the packets received since the last call."""
 
 
 class Player(Protocol):
-    """One rank under way."""
+    """A running rank."""
 
     def take(self, packet: Packet) -> None:
         """Take a packet in."""
@@ -199,7 +199,7 @@ def advance(threads: list[Iterator[None]]) -> list[Iterator[None]]:
 
 
 class ChunkLayout:
-    """Where the chunks of a rank lie in the caller's buffers of bytes, for shards of some sizes.
+    """Places of a rank's chunks in the caller's byte buffers, for given shard sizes.
 
     All chunks are as wide as the widest. Where that is the width of each, and they lie one after
     the other, the caller's own memory is used.
@@ -228,7 +228,7 @@ class ChunkLayout:
         return [*held, np.zeros((self._scratch, self.width), dtype=np.uint8)]
 
     def deliver(self, memory: Memory, recv: Bytes) -> None:
-        """Write the output into the caller's buffer, unless it is there."""
+        """Copy the output to the caller's buffer, if needed."""
         for row, (begin, size) in enumerate(self._cells[1] or []):
             recv[begin : begin + size] = memory[Buffer.OUTPUT][row, :size]
 

@@ -45,6 +45,6 @@ class Ranks:
 
 
 def ranks_of_this_job() -> Ranks | None:
-    """Return the team that this process was started in, if an mpiexec started several."""
+    """Return the team of this process, if mpiexec started several."""
     told = next((os.environ[name] for name in SIZES if name in os.environ), "1")
     return Ranks() if told.isdigit() and int(told) > 1 else None

@@ -41,7 +41,7 @@ Operation: TypeAlias = tuple[bool, int, Tensor]
 """Whether it sends, the rank of its peer in the group, and the bytes."""
 
 MAX_LAYOUTS = 4
-"""For how many sizes it is kept where messages lie: a training step has two, there and back."""
+"""Cached layouts: a training step has two sizes, forward and backward."""
 
 
 class Mover:
@@ -56,7 +56,7 @@ class Mover:
         self._scratch: Tensor = None
 
     def move(self, taken: Tensor, given: Tensor, shard: PerShard) -> None:
-        """Send every shard of `given`, and fill `taken` with those of the others."""
+        """Send every shard of `given`, and fill `taken` with the received ones."""
         own, to = own_spans(self.plan.rank, shard)
         taken[to] = given[own]
         layout = self._layout(shard)
@@ -65,7 +65,7 @@ class Mover:
             self._batch([(sends, peer, memory[where][run]) for sends, peer, where, run in step])
 
     def _batch(self, operations: list[Operation]) -> None:
-        """Start all operations of a step, as one where the backend can, and wait for them."""
+        """Run all operations of a step, as one batch if the backend can, and wait for them."""
         if not operations:
             return
         group, device = self.group, operations[0][2].device
@@ -95,7 +95,7 @@ class Mover:
 
 
 class _Layout:
-    """The operations of every step for shards of some sizes: one per contiguous run of bytes."""
+    """The operations of every step for given shard sizes: one per contiguous run of bytes."""
 
     def __init__(self, plan: RankMessages, shard: PerShard) -> None:
         spans = spans_of(plan, shard)
@@ -138,7 +138,7 @@ class Alltoall:
         self._mover = Mover(part_of(work, rank), group)
 
     def __call__(self, output: Tensor, input: Tensor, sizes: Sizes = None) -> None:
-        """Send shard d of `input` to rank d; what rank s sends becomes shard s of `output`.
+        """Send shard d of `input` to rank d; receive shard s of `output` from rank s.
 
         In PyTorch's order, and with its rules: contiguous tensors of one type on one device, that
         do not overlap. If `sizes` is left out, both are of one size, and their first dimension is
@@ -154,7 +154,7 @@ class Alltoall:
         self._mover.move(taken, given, sizes_of(plan, sizes, *buffers))
 
     def all_to_all(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
-        """Send tensor d of `inputs` to rank d; what rank s sends fills tensor s of `outputs`.
+        """Send tensor d of `inputs` to rank d; receive tensor s of `outputs` from rank s.
 
         As PyTorch's `all_to_all`: tensors of any shapes, of one type on one device. What rank s
         has for rank d is as large as what rank d has room for; ranks first tell each other.
@@ -177,7 +177,7 @@ class Alltoall:
 
 
 def _shared(spec: str | PathLike[str], group: Group) -> Work:
-    """Return the messages of a SPEC: rank 0 makes them, so that all ranks have the same."""
+    """Return the messages of a SPEC, which rank 0 makes for all ranks."""
     said: list[Any] = [False, ""]
     if group.rank() == 0:
         try:
@@ -191,7 +191,7 @@ def _shared(spec: str | PathLike[str], group: Group) -> Work:
 
 
 def shared_sizes(group: Group, sizes: tuple[Sequence[int], Sequence[int]], device: Any) -> PerShard:
-    """Return the bytes of every pair; every rank gives what it sends each, and has room for.
+    """Return the bytes of every pair, from what each rank sends and has room for.
 
     If the two ends of a pair disagree, all ranks raise the same error: none is left waiting.
     """
@@ -226,7 +226,7 @@ def bytes_of(tensor: Tensor, name: str) -> Tensor:
 
 
 def _require_alike(output: Tensor, input: Tensor, ranks: int) -> None:
-    """Refuse tensors that are not one equal shard per rank."""
+    """Refuse tensors that cannot be cut into one equal shard per rank."""
     kinds = [(each.numel(), each.dtype, each.device) for each in (output, input)]
     if kinds[0] != kinds[1]:
         told = " and ".join(f"{count} of {dtype} on {device}" for count, dtype, device in kinds)
@@ -239,7 +239,7 @@ def _require_alike(output: Tensor, input: Tensor, ranks: int) -> None:
 
 
 def _require_fit(output: Tensor, input: Tensor) -> None:
-    """Refuse what `all_to_all_single` would, and what is more likely a mistake than meant."""
+    """Refuse arguments that `all_to_all_single` refuses, and likely mistakes."""
     if (output.dtype, output.device) != (input.dtype, input.device):
         raise UsageError(
             f"tensors are not equal in data type or device: found {output.dtype} on "

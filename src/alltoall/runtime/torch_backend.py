@@ -156,7 +156,7 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
             self.inner.shutdown()
 
     def report(self) -> str:
-        """Say how many all-to-alls of the group used the schedule, and why others did not."""
+        """Return how many all-to-alls of the group used the schedule, and why others did not."""
         total = counted(self.taken + self.passed, "all-to-all")
         used = f"the schedule of {self.schedule}" if self.schedule else "a schedule"
         begin = f"{self.taken} of {total} of group {self.group_name} used {used}"
@@ -242,7 +242,7 @@ def wrap(
 
 
 def _introduce(group: ScheduledGroup, store: Store) -> None:
-    """Make a group known to torch.distributed, as `new_group` does."""
+    """Register a group with torch.distributed, as `new_group` does."""
     world, tag = c10d._world, f"ptd:{group.group_name}"
     world.pg_map[group] = (NAME, store)
     world.pg_names[group] = group.group_name
@@ -283,7 +283,7 @@ def _nccl(store: Store, group: Group, timeout: timedelta) -> Any:
 
 
 MAKERS: dict[str, Callable[[Store, Group, timedelta], Any]] = {"gloo": _gloo, "nccl": _nccl}
-"""The backends that schedules can go over, by name."""
+"""Constructors of the backends that schedules can use, by name."""
 
 INNER = {"cpu": "gloo", "cuda": "nccl"}
 """The backend that serves each kind of device."""
@@ -292,7 +292,7 @@ AVAILABLE: dict[str, Callable[[], bool]] = {
     "gloo": dist.is_gloo_available,
     "nccl": lambda: bool(dist.is_nccl_available() and torch.cuda.is_available()),
 }
-"""Whether this torch, on this machine, has a backend."""
+"""Whether torch has each backend on this machine."""
 
 
 def _register(group: Group, device: Any, backend: Any) -> None:

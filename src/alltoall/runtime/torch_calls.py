@@ -78,7 +78,7 @@ class Call:
 
     @property
     def device(self) -> Any:
-        """Where the tensors are."""
+        """The device of the tensors."""
         return self.outputs[0].device
 
     def carry_out(self, mover: Mover, min_bytes: int) -> bool:
@@ -129,7 +129,7 @@ def _plain(tensor: Tensor) -> Tensor:
 
 
 def _native(mover: Mover, taken: Tensor, given: Tensor, shard: PerShard) -> None:
-    """Do it by the backend's own all-to-all, on the channel: here all ranks have the same order."""
+    """Use the backend's own all-to-all, on the private channel, where all ranks have one order."""
     rank, every = mover.plan.rank, np.arange(shard.ranks)
     sent, received = shard.of(rank + 0 * every, every), shard.of(every, rank + 0 * every)
     splits = (received.tolist(), sent.tolist())
@@ -153,7 +153,7 @@ class TorchWork(dist.Work):  # type: ignore[misc]
         self.ended = threading.Event()
 
     def carry_out(self, job: Job) -> None:
-        """Do the job, and keep its error for whoever waits."""
+        """Run the job, and keep its error for `wait`."""
         try:
             job()
         except Exception as error:
@@ -174,11 +174,11 @@ class TorchWork(dist.Work):  # type: ignore[misc]
         return True
 
     def is_completed(self) -> bool:
-        """Whether it has ended."""
+        """Whether the call has ended."""
         return self.ended.is_set()
 
     def is_success(self) -> bool:
-        """Whether it has ended well."""
+        """Whether the call has ended without an error."""
         return self.ended.is_set() and self._error is None
 
     def exception(self) -> Exception | None:
@@ -186,11 +186,11 @@ class TorchWork(dist.Work):  # type: ignore[misc]
         return self._error
 
     def result(self) -> list[Tensor]:
-        """Return the tensors that are filled."""
+        """Return the output tensors."""
         return self._result
 
     def get_future(self) -> Any:
-        """Return a future of those tensors."""
+        """Return a future of the output tensors."""
         return self._future
 
 

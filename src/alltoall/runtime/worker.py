@@ -24,7 +24,7 @@ from alltoall.runtime.metered import meter
 from alltoall.runtime.parts import read_messages, read_work
 
 GRACE_SECONDS = 10.0
-"""How much longer than the launcher a rank waits before it ends itself, should it be orphaned."""
+"""Time beyond the launcher's timeout after which an orphaned rank ends itself."""
 
 GATE_SECONDS = 0.01
 """Polling interval for other runs to be ready, short compared with an all-to-all over slow

@@ -30,21 +30,21 @@ from alltoall.runtime.engine.build import build, cache_folder, find_mpicc
 from alltoall.runtime.parts import SCHEDULER, all_parts, read_schedule
 
 MARK = "@"
-"""Stands between a file and the size from which on it is used."""
+"""Separates a file from its least size."""
 
 TOPOLOGIES = "alltoall.topologies.public"
-"""By name, as what makes schedules: only a SPEC needs it."""
+"""By name, like the scheduler: only a SPEC needs it."""
 
 FILES = {".json", ".npz", ".gz", ".messages", ".txt"}
-"""How names of files end that are no SPEC, even if there is no such file."""
+"""Suffixes of file names, which are no SPECs even if the file is missing."""
 
 _HOST = re.compile(r"[A-Za-z0-9._-]*[A-Za-z_-][A-Za-z0-9._-]*")
-"""The name of a host has a letter; `host0:gpu1`, and numbers, are no hosts."""
+"""A host name has a letter and no colon."""
 
 
 @dataclass(frozen=True)
 class Wrapped:
-    """A schedule for the engine: its label, the least bytes of a shard, and who its ranks are.
+    """A schedule for the engine: its label, least shard size, and ranks.
 
     `hosts` are the names of terminals that are hosts, `world` their ranks in the world.
     """
@@ -56,7 +56,7 @@ class Wrapped:
     world: tuple[int, ...] | None = None
 
     def lines(self, file: int) -> Iterator[str]:
-        """Yield what the engine is told: of the groups of terminals, then of all terminals."""
+        """Yield the lines for the engine: of groups of terminals, then of all terminals."""
         everyone = np.arange(len(self.messages.ranks))
         for members in (*closed_groups(self.messages), everyone):
             part = self.messages.among(members) if len(members) < len(everyone) else self.messages
@@ -71,22 +71,35 @@ class Wrapped:
                 yield from (f"name {self.hosts[member]}" for member in members)
 
 
-def environment_for(
+def wrap(
     files: Sequence[Schedule | str | PathLike[str]],
     *,
-    min_bytes: int | str = 0,
+    min_bytes: int | str = "0",
     rank_map: str | PathLike[str] | None = None,
     mpicc: str | None = None,
     launcher: str | None = None,
     report: bool = False,
     quiet: bool = False,
-    say: Callable[[str], None],
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, str]:
-    """Return the variables that run an MPI program with schedules; see `alltoall.wrap`."""
+    """Return the environment in which an unmodified MPI program uses schedules.
+
+    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall, in C and Fortran, use the schedule that fits
+    their communicator: one rank per terminal, or all ranks of each host. Anything else falls
+    through to the MPI library, and one line at the end says how often and why. A SPEC's schedule is
+    made once and kept in the user's cache, as is a small C library, built with the program's mpicc.
+    `alltoall wrap` exits with the code of the command.
+
+    >>> import alltoall
+    >>> sorted(alltoall.wrap([alltoall.schedule("ring:4")]))
+    ['ALLTOALL_ENGINE', 'ALLTOALL_LIBMPI', 'ALLTOALL_WRAP', 'LD_PRELOAD']
+
+    """
     if not files:
         raise UsageError("no schedule; expected the file of at least one")
     if report and quiet:
         raise UsageError("--report with --quiet: one prints a line, the other none; leave one out")
+    say = progress or (lambda _: None)
     wrapped = [_wrapped(each, _size(min_bytes), rank_map, say) for each in files]
     engine = build(find_mpicc(mpicc, launcher))
     lines = [word for word, asked in (("report", report), ("quiet", quiet)) if asked]
@@ -133,7 +146,7 @@ def is_spec(path: Path) -> bool:
 
 
 def schedule_for(spec: str, say: Callable[[str], None]) -> Schedule:
-    """Return the schedule for a SPEC: from the cache, or made now and kept there."""
+    """Return the schedule for a SPEC, from the cache if possible."""
     topology: Topology = import_module(TOPOLOGIES).topology(spec)
     columns = (topology.tail, topology.head, topology.capacity, topology.terminals)
     content = repr((topology.nodes, topology.names, *(each.tolist() for each in columns)))
@@ -149,7 +162,7 @@ def schedule_for(spec: str, say: Callable[[str], None]) -> Schedule:
 
 
 def closed_groups(messages: Messages) -> list[Ints]:
-    """Return groups of ranks that send chunks to no other, and through no other; none if all do."""
+    """Return groups of ranks that only exchange chunks within, if there are several."""
     counts = messages.chunks.counts
     if counts is None:
         return []
@@ -164,7 +177,7 @@ def closed_groups(messages: Messages) -> list[Ints]:
 
 
 def _hosts(topology: Topology) -> tuple[str, ...] | None:
-    """Return the names of terminals if they can be those of hosts."""
+    """Return the names of terminals if they may be host names."""
     names = [topology.node_name(node) for node in topology.terminals.tolist()]
     return tuple(names) if all(map(_HOST.fullmatch, names)) else None
 
@@ -204,7 +217,7 @@ def _world(path: Path, topology: Topology) -> tuple[int, ...]:
 
 
 def _kept(text: str, suffix: str) -> Path:
-    """Return a file with this text, in the cache: ranks on other machines may read it, too."""
+    """Return a cached file with this text, which ranks on other machines may read, too."""
     path = _cached(text, "wrap-", suffix)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

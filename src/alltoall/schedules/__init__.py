@@ -1,1 +1,1 @@
-"""From a problem to whole chunks, step by step."""
+"""Schedules: from a problem to whole chunks in steps."""

@@ -66,7 +66,7 @@ class FoundSchedule:
 
     @classmethod
     def single(cls, schedule: Schedule, bound: float, **more: Any) -> "FoundSchedule":
-        """Return a schedule of which no other numbers of chunks were tried."""
+        """Return a schedule without results for other numbers of chunks."""
         curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
         return cls(schedule, curve, {}, Status.GAP_NOT_REACHED, bound, **more)
 

@@ -17,10 +17,9 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.units import Units, normal_units, shard_unit
 from alltoall.schedules import taccl
-from alltoall.schedules.by_list import find_by_list
+from alltoall.schedules.by_list import find_by_list, refuse_with_last, renew_schedule
 from alltoall.schedules.decomposed import METHOD, find_decomposed
 from alltoall.schedules.found import FoundSchedule
-from alltoall.schedules.renew import refuse_with_last, renew_schedule
 from alltoall.schedules.sccl import synthesise
 from alltoall.schedules.search import Finder, find_timestepped
 from alltoall.schedules.steps import least_steps
@@ -45,7 +44,6 @@ def find_schedule(
     >>> found.schedule.steps, str(found.status), round(found.curve[1], 3)
     (2, 'gap_not_reached', 0.2)
     """
-    require_method(method)
     settings = (settings or ScheduleSettings()).begin()
     _refuse(method, settings)
     asked = settings
@@ -64,22 +62,18 @@ def find_schedule(
     else:
         found = renew_schedule(units.problem, before, asked)
     found = _in_own_units(found, units)
-    check_limits(found.schedule, vars(settings))
-    return replace(
-        found,
-        status=_proven_status(found, settings).unless(settings.solve.stopped()),
-        notes=missed_goals(found.schedule, vars(settings)),
-    )
-
-
-def require_method(method: str) -> None:
-    """Raise unless there is a method of this name."""
-    if method not in METHODS:
-        raise UsageError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+    schedule, solving = found.schedule, settings.solve
+    check_limits(schedule, vars(settings))
+    ended = Status.TIME_LIMIT if solving.out_of_time() else found.status
+    status = Status.of_gap(check_schedule(schedule).gap, solving.gap, ended)
+    notes = missed_goals(schedule, vars(settings))
+    return replace(found, status=status.unless(solving.stopped()), notes=notes)
 
 
 def _refuse(method: str, settings: ScheduleSettings) -> None:
-    """Refuse settings that a method lacks."""
+    """Refuse methods that are not known, and settings that a method lacks."""
+    if method not in METHODS:
+        raise UsageError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
     if settings.robust is not None and method not in ("auto", "list"):
         raise UsageError(f"a robust schedule by {method}; expected the method list, or auto")
     reasons = {
@@ -101,7 +95,7 @@ def _refuse(method: str, settings: ScheduleSettings) -> None:
 
 
 def _by_shard(losses: dict[float, float], shard: float) -> dict[float, float]:
-    """Return losses by chunks per shard of size 1, whole numbers as they are."""
+    """Return losses by chunks per shard of size 1, with integers as such."""
     return losses if shard == 1 else {chunks / shard: loss for chunks, loss in losses.items()}
 
 
@@ -122,13 +116,6 @@ def _in_own_units(found: FoundSchedule, units: Units) -> FoundSchedule:
             for each in found.tradeoff
         ),
     )
-
-
-def _proven_status(found: FoundSchedule, settings: ScheduleSettings) -> Status:
-    """Check a schedule; return the status by its gap, or else by the end of the search."""
-    gap = check_schedule(found.schedule).gap
-    otherwise = Status.TIME_LIMIT if settings.solve.out_of_time() else found.status
-    return Status.of_gap(gap, settings.solve.gap, otherwise)
 
 
 def _finder(problem: Problem, method: str, settings: ScheduleSettings) -> Finder:
@@ -175,7 +162,7 @@ def _certified(schedule: Schedule, settings: ScheduleSettings) -> FoundSchedule:
 
 
 BASELINES = ("sccl", "taccl")
-"""Methods of other tools: whole shards, and no search for numbers."""
+"""Methods of other tools, with whole shards and fixed numbers."""
 
 METHODS = ("auto", "tsmcf", METHOD, "list", *BASELINES)
 """All methods by name."""

@@ -16,7 +16,7 @@ first is the one whose further path leads to the link of least slack; ties go to
 and then to the larger chunk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,13 +25,102 @@ import numpy as np
 from alltoall import core
 from alltoall.errors import InputError
 from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Floats, Ints, starts_of
+from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.flow import Flow
 from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never
-from alltoall.schedules.placed import ListParams, Placed
-from alltoall.settings import Late, ScheduleSettings
+from alltoall.placing.chunks import Chunks as CutChunks
+from alltoall.placing.chunks import Table
+from alltoall.routes.single import spread_chunks
+from alltoall.routes.whole_chunks import RouteChunks
+from alltoall.schedules.chunks import mean_shard, require_few
+from alltoall.settings import Late, RouteSettings, ScheduleSettings, SolveSettings
+
+
+@dataclass(frozen=True)
+class ListParams:
+    """Effort of schedules by list; `benchmarks/resolve.py` and `benchmarks/scale.py` measure it.
+
+    Paths are negotiated for up to `negotiated` chunks; with more of them, cutting finer gains as
+    much. Steps take 1, 1/2, 1/4, ... 1/`most_parts` of the time of the paths, and none is cut short
+    below the share `shortest_step` of its quota. More chunks per shard are tried while there are at
+    most `most_chunks` in all. Where no most is given, up to `most_in_rounds` chunks of a shard go
+    in rounds, and `few_chunks` in all. Windows of rounds grow by a step, or by one in
+    `finer_window` of a period.
+    """
+
+    negotiated: int = 2_000
+    most_parts: int = 128
+    shortest_step: float = 0.125
+    most_chunks: int = 400_000
+    most_in_rounds: int = 1024
+    few_chunks: int = 12_000
+    finer_window: int = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """All chunks of a problem by pair, each with its path and its size."""
+
+    problem: Problem
+    chunks: Chunks
+    paths: Paths
+    chunk: Ints
+    size: Floats
+
+    @property
+    def time(self) -> float:
+        """The largest load of the paths over capacity: a lower bound on the time of any order."""
+        topology = self.problem.topology
+        return float((self.paths.load(self.size, topology.links) / topology.capacity).max())
+
+
+def place_chunks(flow: Flow, per_shard: int, solving: SolveSettings) -> Placed:
+    """Cut all shards into chunks, `per_shard` of size 1, and give every chunk a path."""
+    settings = RouteSettings(solve=solving)
+
+    def spread(cut: CutChunks) -> Table:
+        return spread_chunks(flow, per_shard, cut, settings, "list", ListParams.negotiated)
+
+    return place_all(flow.problem, per_shard, spread)
+
+
+def place_all(problem: Problem, per_shard: int, spread: Callable[[CutChunks], Table]) -> Placed:
+    """Cut all shards into chunks, and put these on the paths of `spread`."""
+    terminals = problem.topology.terminals
+    chunks = Chunks.of_demand(problem.demand, per_shard)
+    require_few(chunks.total)
+    pairs = problem.demand.pairs()
+    counts = chunks.of(*pairs)
+    source, destination = (np.repeat(each, counts) for each in pairs)
+    size = np.repeat(problem.demand.of(*pairs) / counts, counts)
+    table = spread(CutChunks(terminals[source], terminals[destination], size))
+    paths = Paths.from_table(source, destination, table)
+    return Placed(problem, chunks, paths, inner_index(counts), size)
+
+
+def place_routes(routes: Routes, per_shard: int) -> Placed:
+    """Cut all shards into chunks, and divide these over the routes by largest remainders."""
+    chunks = Chunks.of_demand(routes.problem.demand, per_shard)
+    require_few(chunks.total)
+    cut = RouteChunks(routes, per_shard, never)
+    paths = cut.paths.select(cut.rounded().path)
+    return Placed(routes.problem, chunks, paths, inner_index(cut.counts), cut.size)
+
+
+def per_shard(problem: Problem, chunks: int) -> int:
+    """Return the chunks of a shard of size 1 that make about `chunks` of one of mean size."""
+    return max(1, round(chunks / mean_shard(problem)))
+
+
+def most_per_shard(problem: Problem, chunks: int) -> int:
+    """Return the chunks of a shard of size 1 that make at most `chunks` of one of mean size."""
+    return max(1, int(chunks / mean_shard(problem) * (1 + 1e-9)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,16 +247,14 @@ def order_by_list(
     return Ordered(placed, served.step_of_leg, served.steps, served.time)
 
 
-def orders_of(placed: Placed, settings: ScheduleSettings, every: bool = False) -> Iterator[Ordered]:
+def orders_of(placed: Placed, settings: ScheduleSettings) -> Iterator[Ordered]:
     """Yield at least one order, then orders of shorter and shorter steps while more steps can pay.
 
-    With a given number of steps, or with `every`, the first order has the fewest steps.
+    With a given number of steps, the first order has the fewest steps.
     """
     least, latency = placed.time, settings.latency
-    fewest = [(1, 1.0)] if every or settings.steps is not None else []
+    fewest = [(1, 1.0)] if settings.steps is not None else []
     doubling = (2**power for power in range(ListParams.most_parts.bit_length()))
-    # A smaller gain is not worth more steps.
-    near = 1e-9 if every else settings.step_tolerance
     best, late = np.inf, never
     for parts, shortest in (*fewest, *((each, ListParams.shortest_step) for each in doubling)):
         found = order_by_list(placed, least / parts, shortest, late)
@@ -177,7 +264,7 @@ def orders_of(placed: Placed, settings: ScheduleSettings, every: bool = False) -
         yield found
         late = settings.solve.out_of_time
         best = min(best, found.cost(latency))
-        none_left = least + latency * found.steps >= best / (1 + near)
+        none_left = least + latency * found.steps >= best / (1 + settings.step_tolerance)
         if found.steps > (settings.steps or found.steps) or none_left:
             return
 

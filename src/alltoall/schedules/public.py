@@ -15,7 +15,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.summaries import shard_size
 from alltoall.lp.settings import never, silent
-from alltoall.routes.baselines.reach import shortest_path_reach
+from alltoall.routes.baselines.tables import shortest_path_reach
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.resolve import resolved_routes, resolved_schedule
@@ -85,7 +85,7 @@ def _step_cost(found: FoundSchedule, settings: ScheduleSettings) -> dict[str, fl
 
 
 def shard_times(problem: Problem, name: str, cost: str | float, bytes: str | int | None) -> float:
-    """Return a cost in shard times: a number is one already, a text such as `2us` a time."""
+    """Return a cost in shard times: numbers are shard times, texts such as `2us` are times."""
     plain = plain_number(cost)
     if plain is not None:
         return plain
@@ -99,7 +99,7 @@ def shard_times(problem: Problem, name: str, cost: str | float, bytes: str | int
 
 
 class Solver:
-    """One topology, and the demands on it as they come: each in a fraction of a second.
+    """Solve successive demands on one topology, each in a fraction of a second.
 
     Answers are checked, and have the certificate of their own demand.
 

@@ -1,4 +1,4 @@
-"""`Solver`: one demand after the other on one topology, each in a fraction of a second.
+"""`Solver`: successive demands on one topology, each in a fraction of a second.
 
 A demand that changes with every call, such as that of experts, leaves no time for a search. So
 chunks are placed in a few rounds, whose loads and prices are nearly optimal flows and lengths; list
@@ -22,7 +22,7 @@ from alltoall.flows.first_order import raise_bound, search_from
 from alltoall.flows.guess import Guess
 from alltoall.flows.program import whole_program
 from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.arrays import Floats, inner_index
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
@@ -31,8 +31,7 @@ from alltoall.placing.chunks import Chunks, Table
 from alltoall.placing.network import any_path, no_path
 from alltoall.placing.place import LAST_STEEPNESS, PlacementParams, place
 from alltoall.routes.weights import routes_from_weights
-from alltoall.schedules.orders import orders_of
-from alltoall.schedules.placed import Placed, per_shard, place_all
+from alltoall.schedules.orders import Placed, orders_of, per_shard, place_all
 from alltoall.settings import USUAL_MOST_CHUNKS, ScheduleSettings, SolveSettings
 
 
@@ -94,7 +93,13 @@ def _first_or_best(
     for placed, lengths in _placements(problem, loss, params):
         for draft in drafts(placed):
             best = draft if best is None or draft[0] < best[0] else best
-            proof = proof or _prove(placed, lengths, draft[0], loss, params, settings)
+            if proof is None:
+                # Of a time within the loss if possible, from the loads and prices of the paths.
+                program = whole_program(problem, by_source(problem))
+                volumes = program.volumes_of(placed.paths, placed.size)
+                coarse = replace(settings, gap=max(settings.gap, params.proof * loss))
+                search = search_from(program, coarse, Guess(volumes, lengths / lengths.max()))
+                proof = raise_bound(search, draft[0] / (1 + loss))
             wanted = (1 + loss) * proof.bound
             if best[0] <= wanted or settings.out_of_time():
                 return best[1](proof)
@@ -127,8 +132,13 @@ def _placements(
 
         def spread(cut: Chunks, prices: PlacementParams = prices) -> Table:
             nonlocal start, counts, lengths
-            before, counts = counts, _chunks_by_pair(cut)
-            first = None if start is None else start[_coarser(before, counts)]
+            fewer = counts
+            other = (np.diff(cut.start) != 0) | (np.diff(cut.end) != 0)
+            counts = np.diff(np.flatnonzero(np.concatenate(([True], other, [True]))))
+            first = None
+            if start is not None:  # each chunk on the path of the coarser one that contains it
+                mine = inner_index(counts) * np.repeat(fewer, counts) // np.repeat(counts, counts)
+                first = start[np.repeat(np.cumsum(fewer) - fewer, counts) + mine]
             found = place(network, cut, 0.0, prices, first)
             if found is None:
                 raise no_path(problem.topology)
@@ -138,33 +148,6 @@ def _placements(
         placed = place_all(problem, per_shard(problem, round(many)), spread)
         if prices is steep:
             yield placed, lengths
-
-
-def _chunks_by_pair(chunks: Chunks) -> Ints:
-    """Return the number of chunks of each pair, in their order."""
-    other = (np.diff(chunks.start) != 0) | (np.diff(chunks.end) != 0)
-    return np.diff(np.concatenate(([0], 1 + np.flatnonzero(other), [len(chunks.start)])))
-
-
-def _coarser(fewer: Ints, counts: Ints) -> Ints:
-    """Return for each chunk the coarser chunk of its pair that contains it."""
-    inner = inner_index(counts) * np.repeat(fewer, counts) // np.repeat(counts, counts)
-    return np.asarray(np.repeat(np.cumsum(fewer) - fewer, counts) + inner, dtype=np.int64)
-
-
-def _prove(
-    placed: Placed,
-    lengths: Floats,
-    time: float,
-    loss: float,
-    params: ResolveParams,
-    settings: SolveSettings,
-) -> Certificate:
-    """Prove that a time is within the loss if possible, from the loads and prices of the paths."""
-    program = whole_program(placed.problem, by_source(placed.problem))
-    guess = Guess(program.volumes_of(placed.paths, placed.size), lengths / lengths.max())
-    settings = replace(settings, gap=max(settings.gap, params.proof * loss))
-    return raise_bound(search_from(program, settings, guess), time / (1 + loss))
 
 
 def _routes(placed: Placed) -> Iterator[Draft[Routes]]:

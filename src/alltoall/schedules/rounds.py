@@ -1,9 +1,10 @@
-"""Rounds: finer chunks that follow one another on the same paths, a period apart.
+"""Rounds of finer chunks on the same paths, and orders without their last steps.
 
-A cycle says in which of W steps each chunk passes each leg of its path, and after how many steps,
-the period P, the next round of chunks follows. In every step the load of all rounds on a link is
-then that of one round in all steps that are a multiple of P apart. So R rounds, each with 1 / R of
-a chunk, take, with the durations d[0..P-1] of the P steps of a cycle,
+Rounds follow one another, a period apart. A cycle says in which of W steps each chunk passes each
+leg of its path, and after how many steps, the period P, the next round of chunks follows. In every
+step the load of all rounds on a link is then that of one round in all steps that are a multiple of
+P apart. So R rounds, each with 1 / R of a chunk, take, with the durations d[0..P-1] of the P steps
+of a cycle,
 
     (R (d[0] + ... + d[P-1])  +  d[P mod P] + ... + d[(W-1) mod P]) / R
 
@@ -12,10 +13,16 @@ over long paths, where links at the ends would idle. Two cycles are tried. In a 
 passed in step h, and P is 1, without any search. In a short cycle a step takes as long as one
 chunk, and P is the number of chunks on the busiest link; chunks negotiate for links and steps
 modulo P, in the fewest steps W found.
+
+An order is shortened (`tighten`) while all chunks fit into the other steps. List scheduling keeps
+chunks on their paths. If few pairs send much over long paths, the last links of a path idle until
+the first chunk arrives, and the first ones while the last chunk goes on. So the chunks negotiate
+(`placing.negotiate`) for links and steps at once, starting from a list of short steps and its
+durations. The number of dropped steps is found by bisection, beginning with one that is good
+enough.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,11 +30,90 @@ import numpy as np
 from alltoall.flows import sizes
 from alltoall.ir.arrays import Floats, inner_index
 from alltoall.ir.chunks import Chunks
-from alltoall.schedules.orders import Ordered, legs_of, order_by_list
-from alltoall.schedules.placed import ListParams, Placed
+from alltoall.ir.paths import NOTHING, Paths
+from alltoall.placing.chunks import Chunks as CutChunks
+from alltoall.placing.negotiate import negotiate
+from alltoall.placing.network import in_steps
+from alltoall.schedules.orders import ListParams, Ordered, Placed, legs_of, order_by_list
 from alltoall.schedules.steps import least_steps
-from alltoall.schedules.tighten import longest_send, within
+from alltoall.schedules.timestepped import Expansion, without_detours
 from alltoall.settings import Late
+
+
+def tighten(placed: Placed, bound: float, enough: float, late: Late) -> Ordered | None:
+    """Return an order of short steps that takes `enough`, or the least time found.
+
+    No order takes less than the `bound`. Return None if it is late, or if there are too many chunks
+    for a negotiation.
+    """
+    longest = longest_send(placed)
+    steps = placed.time / longest
+    if len(placed.size) * placed.problem.topology.links * steps > sizes.TIGHTENED_WORK:
+        return None
+    best = order_by_list(placed, longest, 1.0, late)
+    if best is None:
+        return None
+    durations = best.durations()
+    elapsed = np.cumsum(durations)
+    # The negotiation needs enough steps for every shortest path.
+    shortest = least_steps(placed.problem) - 1
+    fails = max(shortest, int(np.searchsorted(elapsed, bound * (1 - 1e-9))))
+    works = best.steps
+    kept = max(fails + 1, int(np.searchsorted(elapsed, enough * (1 + 1e-9), side="right")))
+    while fails + 1 < works and best.time > enough * (1 + 1e-9) and not late():
+        found = within(best, durations[:kept], kept, late)
+        if found is None:
+            fails = kept
+        else:
+            works, best = kept, found
+        kept = (fails + works) // 2
+    return best.without_empty()
+
+
+def longest_send(placed: Placed) -> float:
+    """Return the duration of the slowest send of any chunk."""
+    capacity, paths = placed.problem.topology.capacity, placed.paths
+    return float((placed.size[paths.path_of_link] / capacity[paths.link]).max())
+
+
+def within(start: Ordered, durations: Floats, steps: int, late: Late) -> Ordered | None:
+    """Return an order of at most so many steps within these durations, if one is found.
+
+    Fewer durations than steps repeat, and steps that share a duration share its budget.
+    """
+    placed = start.placed
+    topology = placed.problem.topology
+    expansion = Expansion(placed.problem, steps)
+    ends = (expansion.starts[placed.paths.source], expansion.ends[placed.paths.destination])
+    shared = len(durations) * topology.links
+    free = np.full(expansion.graph.links - expansion.timed_links, shared)
+    budget = np.outer(durations, topology.capacity).ravel()
+    link_class = np.concatenate((np.arange(expansion.timed_links) % shared, free))
+    # The path of each chunk in the expanded graph; that of a late chunk is an empty row.
+    paths = placed.paths
+    switches = topology.nodes - len(topology.terminals)
+    table = np.full((paths.count, steps * (1 + switches)), NOTHING, dtype=np.int64)
+    early = np.maximum.reduceat(start.step, paths.start[:-1]) < steps
+    taken = np.repeat(early, paths.hops)
+    timed = start.step * topology.links + paths.link
+    table[paths.path_of_link[taken], inner_index(paths.hops)[taken]] = timed[taken]
+    found, fits = negotiate(
+        in_steps(expansion.graph, steps, topology.links, link_class, budget),
+        CutChunks(*ends, placed.size),
+        table,
+        budget,
+        0,
+        late,
+        grain=float(np.median(placed.size)),
+    )
+    if not fits:
+        return None
+    direct = without_detours(expansion, found.astype(np.int64))
+    sent = direct != NOTHING
+    link = np.where(sent, direct % topology.links, NOTHING)
+    paths = Paths.from_table(paths.source, paths.destination, link)
+    step = (direct[sent] // topology.links)[legs_of(topology, paths).begin[:-1]]
+    return Ordered.of(replace(placed, paths=paths), step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +161,9 @@ def short_cycle(placed: Placed, late: Late) -> Cycle | None:
     if begin is None:
         return None
     durations = np.full(period, placed.time / period)
-    for steps in _windows(placed, period):
+    legs = legs_of(placed.problem.topology, placed.paths).most
+    narrowest = max(period, least_steps(placed.problem))
+    for steps in range(narrowest, period * legs, max(1, period // ListParams.finer_window)):
         work = len(placed.size) * placed.problem.topology.links * steps
         if work > sizes.TIGHTENED_WORK or late():
             return None
@@ -83,15 +171,6 @@ def short_cycle(placed: Placed, late: Late) -> Cycle | None:
         if found is not None:
             return Cycle(found, period)
     return None
-
-
-def _windows(placed: Placed, period: int) -> Iterator[int]:
-    """Yield numbers of steps of a round, from the least possible one on."""
-    legs = legs_of(placed.problem.topology, placed.paths).most
-    steps = max(period, least_steps(placed.problem))
-    while steps < period * legs:
-        yield steps
-        steps += max(1, period // ListParams.finer_window)
 
 
 def rounds_for(cycle: Cycle, enough: float) -> int | None:

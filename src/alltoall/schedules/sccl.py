@@ -23,6 +23,7 @@ import math
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -64,13 +65,7 @@ def synthesise(
             "terminals; SCCL stores chunks at every node, choose another method"
         )
     units = normal_units(problem, demand=1.0)
-    settings = settings or SolveSettings()
-    return units.restored(_synthesise(units.problem, chunks, steps, rounds, settings))
-
-
-def _synthesise(
-    problem: Problem, chunks: int, steps: int | None, rounds: int | None, settings: SolveSettings
-) -> Schedule:
+    problem = units.problem
     try:
         z3 = import_module("z3")
     except ImportError:
@@ -78,7 +73,7 @@ def _synthesise(
             f"schedule synthesis needs z3, which is not installed; {how_to_install('sccl')}"
         ) from None
     certificate = certify(problem, [])
-    encoding = _Encoding(z3, problem, chunks, steps, settings)
+    encoding = _Encoding(z3, problem, chunks, steps, settings or SolveSettings())
     if rounds is None:
         low = math.ceil(certificate.bound * chunks * (1 - 1e-9))
         model = encoding.fewest_rounds(low)
@@ -99,7 +94,7 @@ def _synthesise(
         method="sccl",
     )
     # Chunks are whole from the start: there is no fractional schedule.
-    return replace(schedule, fractional_time=schedule.time)
+    return units.restored(replace(schedule, fractional_time=schedule.time))
 
 
 def _fraction(value: float) -> Fraction:
@@ -138,17 +133,12 @@ class _Encoding:
         self.sent: dict[tuple[int, int], Any] = {}
         self.crossing: defaultdict[int, list[int]] = defaultdict(list)
         self.solver.add(*(each >= 0 for each in self.rounds))
-        for chunk in range(len(self.chunk)):
-            self._require_time()
-            self._add_chunk(chunk)
-        for link in range(topology.links):
-            self._require_time()
-            self._add_capacity(link)
-
-    def _require_time(self) -> None:
-        """Raise if time is up: building the constraints can take longer than any limit."""
-        if self.settings.out_of_time():
-            raise self._too_late()
+        adds = [partial(self._add_chunk, chunk) for chunk in range(len(self.chunk))]
+        adds += [partial(self._add_capacity, link) for link in range(topology.links)]
+        for add in adds:  # Building the constraints can take longer than any limit.
+            if settings.out_of_time():
+                raise self._too_late()
+            add()
 
     def _add_chunk(self, chunk: int) -> None:
         """Add the variables and moves of a chunk, on the links that can be on its path."""
@@ -188,8 +178,9 @@ class _Encoding:
             ]
             self.solver.add(z3.Sum(load) <= rounds)
 
-    def solve(self, rounds: int | None, seconds: float | None) -> tuple[str, Any]:
+    def solve(self, rounds: int | None) -> tuple[str, Any]:
         """Return the solver's verdict, and its model if that is `sat`."""
+        seconds = self.settings.seconds_left()
         if seconds is not None:
             self.solver.set("timeout", max(1, int(1000 * seconds)))
         self.solver.push()
@@ -228,7 +219,7 @@ class _Encoding:
         while low < high and not self.settings.out_of_time():
             self.settings.report(f"sccl: {self.steps} steps, {low} to {high} rounds")
             middle = (low + high) // 2
-            verdict, model = self.solve(middle, self.settings.seconds_left())
+            verdict, model = self.solve(middle)
             if model is not None:
                 best, high = model, self.used_rounds(model)
             elif verdict == "unsat":
@@ -239,7 +230,7 @@ class _Encoding:
 
     def any_model(self, rounds: int | None) -> Any:
         """Return any model within so many rounds."""
-        verdict, model = self.solve(rounds, self.settings.seconds_left())
+        verdict, model = self.solve(rounds)
         if verdict == "unsat":
             raise InputError(f"no schedule of {self.steps} steps takes {rounds} rounds; allow more")
         if model is None:

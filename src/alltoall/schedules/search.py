@@ -10,7 +10,19 @@ from alltoall.flows.methods import solve_master
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
-from alltoall.schedules.chunks import round_flow, schedule_from, squeeze
+from alltoall.schedules.chunks import (
+    Rounded,
+    choices_of,
+    floor_of,
+    least_loss,
+    mean_shard,
+    most_chunks,
+    on_grid,
+    round_flow,
+    rounding_work,
+    schedule_from,
+    squeeze,
+)
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.steps import (
     best_flow,
@@ -20,16 +32,6 @@ from alltoall.schedules.steps import (
     narrow_links,
     share_without_delay,
     timed_flows,
-)
-from alltoall.schedules.timed_chunks import (
-    Rounded,
-    choices_of,
-    floor_of,
-    least_loss,
-    mean_shard,
-    most_chunks,
-    on_grid,
-    rounding_work,
 )
 from alltoall.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, without_translations
 from alltoall.settings import ScheduleSettings, SolveSettings
@@ -74,7 +76,17 @@ def find_timestepped(
         raise KeyboardInterrupt
     stepping = replace(settings, solve=settings.solve.sharing())
     most_waits = np.inf if other is None else ChunkSearchParams.most_waits
-    flow = _even_flow(master, stepping) or choose_flow(master, stepping, most_waits)
+    flow = None
+    narrow = narrow_links(problem)
+    if narrow is not problem:
+        # Over narrowed links the load is even: taken if that costs no time.
+        found = solve_master(narrow, _plain_settings(narrow, stepping.solve))
+        if found.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        within = master.bound * (1 + max(settings.solve.gap, 1e-9))
+        flow = choose_flow(found, stepping) if found.time <= within else None
+        flow = None if flow is None or flow.time > within else flow
+    flow = flow or choose_flow(master, stepping, most_waits)
     if split is not None:
         flow = split(flow, settings.solve)
     if other is None:
@@ -110,19 +122,6 @@ def _with_chunks(master: Flow, flow: TimedFlow, settings: ScheduleSettings) -> F
     return FoundSchedule(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
 
 
-def _even_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow | None:
-    """Return a fractional schedule over narrowed links, if that costs no time."""
-    narrow = narrow_links(master.problem)
-    if narrow is master.problem:
-        return None
-    found = solve_master(narrow, _plain_settings(narrow, settings.solve))
-    if found.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    within = master.bound * (1 + max(settings.solve.gap, 1e-9))
-    flow = choose_flow(found, settings) if found.time <= within else None
-    return flow if flow is not None and flow.time <= within else None
-
-
 def _plain_settings(problem: Problem, solving: SolveSettings) -> SolveSettings:
     """Return settings of the plain flow, which only gives the bound and a number of steps."""
     large = len(problem.sources) * problem.topology.links > sizes.SHARP_BOUND_VARIABLES
@@ -153,9 +152,9 @@ def choose_flow(master: Flow, settings: ScheduleSettings, most_waits: float = np
 
 
 def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[float, float]]:
-    flows = _forms(flow)
+    flows = forms_of(flow)
     if settings.chunks is not None:
-        only = _smallest_loss(flows, settings.chunks, settings.solve)
+        only = smallest_loss(flows, settings.chunks, settings.solve)
         return only, {settings.chunks: only.loss}
     choices = choices_of(flow, settings.max_chunks)
     whole = [chunks for chunks in choices if on_grid(flow, chunks)]
@@ -172,7 +171,7 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
     found = {}
     for chunks in affordable:
         settings.solve.report(f"{chunks} chunks per shard, at the least loss")
-        found[chunks] = _smallest_loss(flows, chunks, settings.solve, settings.loss)
+        found[chunks] = smallest_loss(flows, chunks, settings.solve, settings.loss)
         if found[chunks].within(settings.loss) or settings.solve.out_of_time():
             break
     best = min(found.values(), key=lambda found: (found.loss, found.chunks_per_shard))
@@ -185,7 +184,7 @@ def affordable_numbers(flow: TimedFlow, choices: list[int]) -> list[int]:
     return [first, *(n for n in others if rounding_work(flow, n) <= sizes.AFFORDABLE_WORK)]
 
 
-def _forms(flow: TimedFlow) -> list[TimedFlow]:
+def forms_of(flow: TimedFlow) -> list[TimedFlow]:
     """Return the flow, and if it is small the same flow without translations.
 
     Without translations there are more schedules: a ring of even length has one of one chunk only
@@ -211,12 +210,7 @@ def _round(
     return None
 
 
-def whole_chunks(flow: TimedFlow, chunks: int, solving: SolveSettings) -> Rounded:
-    """Return the best schedule found for a flow with a given number of chunks."""
-    return _smallest_loss(_forms(flow), chunks, solving)
-
-
-def _smallest_loss(
+def smallest_loss(
     flows: list[TimedFlow], chunks: int, solving: SolveSettings, enough: float = 0.0
 ) -> Rounded:
     """Return the best schedule found with a given number of chunks; `enough` ends the search."""

@@ -45,13 +45,13 @@ from alltoall.lp.highs import mip
 from alltoall.lp.matrix import Entries, sparse_matrix
 from alltoall.lp.program import LinearProgram
 from alltoall.paths.shortest import shortest_distances
-from alltoall.settings import SolveSettings
+from alltoall.settings import SolveSettings, now
 
 DEFAULT_SECONDS = 1800.0
 """Time limit of TACCL's programs, if a caller has none."""
 
 MOST_JOINED = 6
-"""Chunks that are sent as one at most, as in TACCL."""
+"""Most chunks sent as one, as in TACCL."""
 
 ROUTING_SHARE = 0.7
 """The share of the time that routing may take if contiguity is an integer program too."""
@@ -102,8 +102,7 @@ def synthesise(
         )
     settings = settings or SolveSettings()
     if settings.time_limit is None:
-        settings = replace(settings, time_limit=DEFAULT_SECONDS)
-    settings = settings.begin()
+        settings = replace(settings, time_limit=DEFAULT_SECONDS, started=now())
     demand = problem.demand.table()
     counts = chunks_of(demand, chunks)
     pair = np.repeat(np.arange(demand.size, dtype=np.int64), counts.ravel())
@@ -214,7 +213,7 @@ def _routing_program(
 
 
 def order_hops(hops: Hops) -> tuple[Ints, float]:
-    """Return all hops in the greedy order, and when the last one has arrived."""
+    """Return all hops in greedy order, and the last arrival."""
     takes, link = hops.takes.tolist(), hops.link.tolist()
     come = np.cumsum(hops.takes) - hops.takes
     come -= come[hops.first][hops.chunk]

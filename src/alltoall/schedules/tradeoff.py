@@ -24,16 +24,15 @@ from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule, operations_of
-from alltoall.schedules.chunks import schedule_from
+from alltoall.schedules.chunks import choices_of, floor_of, schedule_from
 from alltoall.schedules.found import Choice, FoundSchedule, worth_telling
-from alltoall.schedules.search import affordable_numbers, whole_chunks
+from alltoall.schedules.search import affordable_numbers, forms_of, smallest_loss
 from alltoall.schedules.steps import flow_in_steps_of, flow_of_steps, timed_flows
-from alltoall.schedules.timed_chunks import choices_of, floor_of
 from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import ScheduleSettings
 
 PATIENCE = 2
-"""Numbers of steps that may bring nothing before no more are tried with as many relays.
+"""Numbers of steps without gain after which no more are tried with equal relays.
 
 `benchmarks/chunk_schedules.py` measures it.
 """
@@ -49,7 +48,7 @@ class Part:
     links: Ints
 
     def restored(self, schedule: Schedule, master: Flow) -> Schedule:
-        """Return a schedule of the part as one of the whole, with the certificate of the whole."""
+        """Return a schedule of a part as a schedule of the whole problem, with its certificate."""
         counts = np.zeros((self.whole.demand.terminals,) * 2, dtype=np.int64)
         counts[np.ix_(self.terminals, self.terminals)] = schedule.chunk_counts()
         uniform = self.whole.demand.uniform
@@ -80,7 +79,7 @@ class Search:
         return self._total(time, steps, least)
 
     def hopeless(self, bound: float) -> bool:
-        """Return whether no such schedule is better than the best, or time is up."""
+        """Return whether no such schedule can improve the best, or time is up."""
         if self.best is None:
             return False
         return bound >= self.best[0].total * (1 - 1e-9) or self.settings.solve.out_of_time()
@@ -109,8 +108,7 @@ def find_cheapest(problem: Problem, settings: ScheduleSettings) -> FoundSchedule
     search = Search(problem, settings, [])
     for part in _parts(master):
         _try_part(part, master, search)
-    if search.best is None:  # Never: the whole problem is one of the parts.
-        raise TopologyError(f"{problem.topology.name}: no schedule was found")
+    assert search.best is not None  # The whole problem is one of the parts.
     chosen, schedule, flow = search.best
     flow = flow_in_steps_of(schedule, flow, master, settings.solve)
     schedule = replace(schedule, fractional_time=flow.time)
@@ -168,7 +166,13 @@ def _try_part(part: Part, master: Flow, search: Search) -> None:
     failures = 0
     if search.hopeless(search.bound(own.bound, 1)):
         return
-    for flow in _flows(own, search.settings):
+    settings = search.settings
+    translations = find_translations(own.problem, settings.solve.symmetry)
+    if settings.steps is None:
+        flows = timed_flows(own, settings.solve, settings.step_tolerance, translations)
+    else:
+        flows = iter([flow_of_steps(own, settings.steps, settings.solve, translations)])
+    for flow in flows:
         last = search.best
         for schedule in _whole(flow, own, search):
             search.add(part.restored(schedule, master), flow)
@@ -176,15 +180,6 @@ def _try_part(part: Part, master: Flow, search: Search) -> None:
         more = search.bound(own.bound, flow.expansion.steps + 1)
         if failures == PATIENCE or search.hopeless(more):
             return
-
-
-def _flows(master: Flow, settings: ScheduleSettings) -> Iterator[TimedFlow]:
-    """Yield fractional schedules: of the requested steps, or of more and more."""
-    translations = find_translations(master.problem, settings.solve.symmetry)
-    if settings.steps is None:
-        yield from timed_flows(master, settings.solve, settings.step_tolerance, translations)
-    else:
-        yield flow_of_steps(master, settings.steps, settings.solve, translations)
 
 
 def _whole(flow: TimedFlow, master: Flow, search: Search) -> Iterator[Schedule]:
@@ -196,5 +191,5 @@ def _whole(flow: TimedFlow, master: Flow, search: Search) -> Iterator[Schedule]:
         if search.hopeless(search.bound(flow.time * (1 + floor_of(flow, chunks)), 1)):
             continue
         asked.solve.report(f"{flow.expansion.steps} steps, {chunks} chunks per shard")
-        rounded = whole_chunks(flow, chunks, asked.solve)
+        rounded = smallest_loss(forms_of(flow), chunks, asked.solve)
         yield schedule_from(rounded, master.certificate, "tsmcf")

@@ -26,7 +26,7 @@ SYNCS = ("dataflow", "step")
 """Messages wait for the chunks that they forward, or for a barrier after every step."""
 
 SHARINGS = ("due", "fair")
-"""Links carry earlier steps first, or share their rate fairly among all messages under way."""
+"""Link policies: earlier steps first, or fair sharing among all active messages."""
 
 MOST_HOPS_DOUBLED = 40
 """Doublings of the links of a chunk in one step, more than any topology has."""
@@ -89,7 +89,7 @@ def _places(schedule: Schedule, tail: Ints, head: Ints) -> tuple[Ints, Ints]:
 
 
 def _roots(schedule: Schedule, tail: Ints, head: Ints) -> Ints:
-    """Return for every send the one with which its chunk left a terminal in the same step."""
+    """Return for every send the one by which its chunk left a terminal in the same step."""
     passing = schedule.problem.topology.position[tail] < 0
     root = np.arange(schedule.sends)
     if not passing.any():
@@ -169,12 +169,15 @@ def seconds_of_messages(
 
 
 def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> tuple[Ints, Ints, Floats]:
-    """Return message, resource and seconds of all work; terminals with limits are resources too."""
+    """Return message, resource and seconds of each work item, limited terminals included."""
     links, terminals = fabric.topology.links, len(fabric.topology.terminals)
     message, resource, shards = messages.message, messages.link, messages.shards
     rate, resources = fabric.link_rates, links + 2 * terminals
     if fabric.injection is not None:
-        total = _total_shards(messages)
+        # The size of each message: the sum over its parallel parts.
+        first = np.unique(messages.trail, return_index=True)[1]
+        parts = messages.message[first], messages.shards[first]
+        total = np.bincount(*parts, len(messages.step)).astype(np.float64)
         every = np.arange(len(messages.step))
         message = np.concatenate([message, every, every])
         ends = (links + messages.sender, links + terminals + messages.receiver)
@@ -187,13 +190,6 @@ def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> tuple[
     return used // resources, resource, amount / rate[resource]
 
 
-def _total_shards(messages: StepMessages) -> Floats:
-    """Return the size of each message: the sum over its parallel parts."""
-    first = np.unique(messages.trail, return_index=True)[1]
-    size = np.bincount(messages.message[first], messages.shards[first], len(messages.step))
-    return size.astype(np.float64)
-
-
 def latencies(messages: StepMessages, fabric: Fabric) -> Floats:
     """Return the latency of each message: that of its slowest part."""
     trails, trail = np.unique(messages.trail, return_inverse=True)
@@ -204,7 +200,7 @@ def latencies(messages: StepMessages, fabric: Fabric) -> Floats:
 
 
 def _issue_times(ready: Floats, sender: Ints, overhead: float) -> Floats:
-    """Return the issue times of the messages of a step, one after the other at each sender."""
+    """Return the issue times of the messages of a step, sequential at each sender."""
     if overhead == 0:
         return np.array(ready)
     order = np.lexsort((ready, sender))

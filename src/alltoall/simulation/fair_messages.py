@@ -1,4 +1,4 @@
-"""Simulate schedules over a fair transport: all messages under way have max-min fair rates.
+"""Simulate schedules over a fair transport: active messages have max-min fair rates.
 
 In the alpha-beta model links carry earlier steps first. TCP, and most NICs, know no steps:
 concurrent messages of a host share its bandwidth evenly, and larger ones end later.
@@ -48,7 +48,12 @@ def seconds_of_fair_messages(
     count = len(messages.step) + gates
     sender = np.append(messages.sender, np.full(gates, len(start)))
     waits = 1 + np.bincount(later, minlength=count)
-    successor = np.append(_successors(messages), np.full(gates, -1))
+    # The next message between the same two terminals.
+    pair = messages.sender * (int(messages.receiver.max(initial=0)) + 1) + messages.receiver
+    of_pair = np.argsort(pair, kind="stable")
+    follows = np.flatnonzero(np.diff(pair[of_pair]) == 0)
+    successor = np.full(count, -1, dtype=np.int64)
+    successor[of_pair[follows]] = of_pair[follows + 1]
     waits[successor[successor >= 0]] += 1
     order = np.argsort(earlier, kind="stable")
     rates = core.FairMessages(
@@ -87,16 +92,6 @@ def _waits(messages: StepMessages, sync: str) -> tuple[Ints, Ints, int]:
     later = np.concatenate((count + number[before], after))
     earlier = np.concatenate((before, count + number[after] - 1))
     return later, earlier, gates
-
-
-def _successors(messages: StepMessages) -> Ints:
-    """Return the next message between the same two terminals, or -1."""
-    pair = messages.sender * (int(messages.receiver.max(initial=0)) + 1) + messages.receiver
-    order = np.argsort(pair, kind="stable")
-    follows = np.flatnonzero(pair[order][1:] == pair[order][:-1])
-    found = np.full(len(pair), -1, dtype=np.int64)
-    found[order[follows]] = order[follows + 1]
-    return found
 
 
 def _parts(messages: StepMessages, fabric: Fabric) -> _Parts:

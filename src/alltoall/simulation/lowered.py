@@ -84,11 +84,6 @@ def _way(topology: Topology, start: int, goal: int) -> Way:
     if len(direct):
         share = topology.capacity[direct] / topology.capacity[direct].sum()
         return [([link], part) for link, part in zip(direct.tolist(), share.tolist(), strict=True)]
-    return [(_path_through(topology, start, goal), 1.0)]
-
-
-def _path_through(topology: Topology, start: int, goal: int) -> list[int]:
-    """Return the links of a shortest path through switches."""
     by: dict[int, int] = {start: -1}
     queue = deque([start])
     while queue and goal not in by:
@@ -108,4 +103,4 @@ def _path_through(topology: Topology, start: int, goal: int) -> list[int]:
     while goal != start:
         links.append(by[goal])
         goal = int(topology.tail[by[goal]])
-    return links[::-1]
+    return [(links[::-1], 1.0)]

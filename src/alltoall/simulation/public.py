@@ -25,10 +25,14 @@ from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import kind_in_words
 from alltoall.loading import load
+from alltoall.lowering.public import PHASE_LOSS
 from alltoall.lp.settings import silent
 from alltoall.routes.phases import split_phases
-from alltoall.settings import RouteSettings
-from alltoall.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, messages_of_schedule
+from alltoall.simulation.alpha_beta import (
+    SHARINGS,
+    SYNCS,
+    messages_of_schedule,
+)
 from alltoall.simulation.fluid import FluidSettings
 from alltoall.simulation.lowered import messages_of_lowered
 from alltoall.simulation.programs import messages_of_program
@@ -75,7 +79,7 @@ def simulate(
     flows: int = 1,
     chunk_bytes: str | int | None = None,
     phases: int | None = None,
-    phase_loss: float = RouteSettings.phase_loss,
+    phase_loss: float | None = None,
     resolution: float | None = None,
     topology: Given | None = None,
     jobs: Sequence[Routes | str | PathLike[str]] | None = None,
@@ -99,8 +103,15 @@ def simulate(
     fluid = FluidSettings(
         weights, flows, None if chunk_bytes is None else parse_size(chunk_bytes), resolution
     )
-    found = None if subject is None else subject_of(subject)
+    found = load(subject) if isinstance(subject, str | PathLike) else subject
+    if not isinstance(found, Subject | None):
+        raise UsageError(
+            f"{kind_in_words(found)} cannot be simulated; expected a saved schedule, saved "
+            "routes, the messages of a schedule (lower --to messages), or MSCCL XML"
+        )
     parts = tuple(map(job_of, jobs or ()))
+    if phase_loss is not None and phases is None:
+        raise UsageError("a loss of phases without phases; add --phases, or leave --phase-loss out")
     _require_use(found, bool(parts), (sync, sharing), fluid, phases, topology)
     place = _joint_place(found, parts, topology).less(background)
     fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
@@ -118,20 +129,35 @@ def simulate(
     if parts:
         bounds = [place_of(part.routes, None).less(background).bound for part in parts]
         together, each_job = jobs_together(parts, bounds, asked)
+    resolution = None  # of the fluid, if there is one
     if isinstance(found, Routes):
-        model, rows = FLUID, routes_alone(_phases(found, phases, phase_loss), asked)
+        split = [found]
+        if phases is not None:
+            phase = split_phases(
+                found, phases or None, PHASE_LOSS if phase_loss is None else phase_loss
+            )
+            split = [found.select(np.flatnonzero(phase == at)) for at in range(phase.max() + 1)]
+        model, rows = FLUID, routes_alone(split, asked)
+        resolution = fluid.resolution_for(found.count)
     elif found is not None:
         model = f"{SHARED[sharing]}, {STEPPED[sync]}"
-        rows = messages_alone(steps_of(found, fabric.topology), sync, sharing, asked)
+        if isinstance(found, Schedule):
+            messages = messages_of_schedule(found)
+        elif isinstance(found, Program):
+            messages = messages_of_program(found, fabric.topology)
+        else:
+            messages = messages_of_lowered(found, fabric.topology)
+        rows = messages_alone(messages, sync, sharing, asked)
     else:
         model, rows = FLUID, together
+        resolution = fluid.resolution_for(sum(part.routes.count for part in parts))
     return Simulation(
         topology=fabric.topology.name,
         terminals=asked.demand.terminals,
         link_rates=(float(fabric.link_rates.min()), float(fabric.link_rates.max())),
         model=model,
         rows=rows,
-        resolution=_resolution(found, parts, fluid),
+        resolution=resolution,
         together=together,
         jobs=each_job,
     )
@@ -139,7 +165,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class Place:
-    """A problem, and lengths of links with the bound that a check has proven by them, if any."""
+    """A problem with its verified bound, and the link lengths that prove it, if any."""
 
     problem: Problem
     bound: float
@@ -158,7 +184,7 @@ class Place:
 
 
 def job_of(given: Routes | str | PathLike[str]) -> JobPart:
-    """Return the routes of a job: FILE, or FILE@TIME if it does not begin at once."""
+    """Return the routes of a job from FILE, or FILE@TIME with its start time."""
     if isinstance(given, Routes):
         return JobPart(given.problem.topology.name, given, 0.0)
     name, at, start = str(given).rpartition("@")
@@ -209,17 +235,6 @@ def _require_same(topology: Topology, first: Topology, where: str) -> None:
         )
 
 
-def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
-    """Return the schedule, routes or messages to simulate; refuse anything else."""
-    found = load(subject) if isinstance(subject, str | PathLike) else subject
-    if not isinstance(found, Subject):
-        raise UsageError(
-            f"{kind_in_words(found)} cannot be simulated; expected a saved schedule, saved "
-            "routes, the messages of a schedule (lower --to messages), or MSCCL XML"
-        )
-    return found
-
-
 def place_of(subject: Subject, topology: Given | None) -> Place:
     """Verify the subject; return its problem and proven bound."""
     if isinstance(subject, Schedule | Routes):
@@ -231,15 +246,6 @@ def place_of(subject: Subject, topology: Given | None) -> Place:
     problem = Problem(topology_of(topology), demand)
     facts = verify(subject, topology=problem.topology).facts
     return Place(problem, float(facts["bound"]))
-
-
-def steps_of(subject: Schedule | Messages | Program, topology: Topology) -> StepMessages:
-    """Return the messages of a schedule, of a file of them, or of a program."""
-    if isinstance(subject, Schedule):
-        return messages_of_schedule(subject)
-    if isinstance(subject, Program):
-        return messages_of_program(subject, topology)
-    return messages_of_lowered(subject, topology)
 
 
 def fabric_of(
@@ -256,16 +262,12 @@ def fabric_of(
             "no link bandwidth; add what a link of capacity 1 carries, such as 100G "
             "(--link-bandwidth), or give capacities their units in an edge list"
         )
-    limit = None if injection is None else _rate(injection)
+    limit = bytes_per_second(injection) if isinstance(injection, str) else injection
     delay, cost = parse_seconds(latency), parse_seconds(overhead)
     try:
         return Fabric(topology, rate, np.asarray(delay, np.float64), limit, cost)
     except InputError as error:
         raise UsageError(str(error)) from None
-
-
-def _rate(given: Rate) -> float:
-    return bytes_per_second(given) if isinstance(given, str) else float(given)
 
 
 def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
@@ -279,7 +281,7 @@ def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
 
 
 def starts_of_terminals(given: Starts, topology: Topology) -> Floats:
-    """Return when each terminal begins: at 0, unless a caller says otherwise."""
+    """Return the start time of each terminal, 0 by default."""
     terminals = len(topology.terminals)
     if given is None:
         return np.zeros(terminals)
@@ -300,25 +302,6 @@ def _seconds(text: str, path: Path) -> float:
         return parse_seconds(text)
     except UsageError as error:
         raise FormatError(f"{path}: {error}") from None
-
-
-def _resolution(
-    found: Subject | None, parts: Sequence[JobPart], fluid: FluidSettings
-) -> float | None:
-    """Return the resolution of the fluid model, or None for messages."""
-    if isinstance(found, Routes):
-        return fluid.resolution_for(found.count)
-    if found is not None:
-        return None
-    return fluid.resolution_for(sum(part.routes.count for part in parts))
-
-
-def _phases(routes: Routes, phases: int | None, loss: float) -> list[Routes]:
-    """Return the routes of each phase."""
-    if phases is None:
-        return [routes]
-    split = split_phases(routes, phases or None, loss)
-    return [routes.select(np.flatnonzero(split.phase == each)) for each in range(split.count)]
 
 
 def _require_use(

@@ -171,7 +171,7 @@ def routes_alone(phases: Sequence[Routes], asked: Asked) -> tuple[Row, ...]:
 def jobs_together(
     parts: Sequence[JobPart], bounds: Sequence[float], asked: Asked
 ) -> tuple[tuple[Row, ...], tuple[JobRow, ...]]:
-    """Return the rows of all jobs together, and of each job, alone and with the others."""
+    """Return the rows of all jobs together, and of each job alone and with the others."""
     rows: list[Row] = []
     jobs: list[JobRow] = []
     for size in asked.sizes:

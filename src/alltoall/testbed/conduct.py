@@ -23,13 +23,13 @@ from alltoall.testbed.inside import enter
 from alltoall.testbed.namespaces import Bed, Counted, bed_called, counted
 
 REPEATS = 2
-"""How many times as many iterations as were asked for are tried at most."""
+"""Most attempts, as a multiple of the requested iterations."""
 
 START_SECONDS = 0.02
 """Notice of the common start, in seconds."""
 
 QUIET_SECONDS = 5.0
-"""How long the last acknowledgements get to leave the queues before links are read."""
+"""Time for the last acknowledgements to leave the queues before counters are read."""
 
 GATHER_SECONDS = 0.002
 """Interval of collecting answers: waking for each would take time from working ranks."""

@@ -10,7 +10,7 @@ from alltoall.testbed.namespaces import Bed, counted, cut, reroute
 from alltoall.testbed.report import BedReport, Recovery
 
 LOOK_SECONDS = 0.1
-"""How often to look whether bytes are on their way."""
+"""Polling interval for the first bytes."""
 
 Run = Callable[[Bed], BedReport]
 

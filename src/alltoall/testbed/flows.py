@@ -22,7 +22,7 @@ from alltoall.runtime.bench import received_by, sent_by, wrong_bytes
 from alltoall.testbed.moving import BrokenFlowError, MoverStopped, Moves, Spans
 
 PORT = 7000
-"""Where all ranks listen."""
+"""Port on which all ranks listen."""
 
 BACKLOG = 4096
 """Flows that may be waiting to be accepted."""
@@ -44,7 +44,7 @@ BUFFER = 16 * 1024
 
 
 class Rank:
-    """One host: its flows, its buffers, and the line to who says when."""
+    """A host: its flows, its buffers, and the control line."""
 
     def __init__(self, job: dict[str, Any], rank: int, line: socket.socket) -> None:
         self.job, self.rank, self.line = job, rank, line
@@ -145,7 +145,7 @@ class Rank:
         return {"flows": len(self.out)}
 
     def _happened(self) -> list[int]:
-        """Wait for events: files that are ready."""
+        """Wait for events; return the ready files."""
         found = [file for file, _ in self.events.poll(self.job["silence"])]
         if not found or self.line.fileno() in found:
             raise MoverStopped
@@ -196,7 +196,7 @@ class Rank:
         return [(first + at, first + at + length) for at, length in self.size["pieces"][number]]
 
     def _reset(self) -> dict[str, Any]:
-        """Make every byte wrong that is to be received."""
+        """Overwrite the receive buffer with wrong bytes."""
         np.invert(received_by(self.rank, self.shard), out=self.received)
         self._begin()
         return {"ready": True}

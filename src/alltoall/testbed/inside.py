@@ -5,7 +5,8 @@
     run                 the same with batches only
     read                JSON of namespaces on standard input; prints what each has counted
     exec RECORD [NODE]  enter the namespace of a node, or of the rank that MPI says we are, and
-                        become the command behind `--`
+                        become the command behind `--`; `ranks=2,1,2` in place of a node is how
+                        many ranks each terminal has
 
 Runs by its path on the standard library alone, so that a rank starts in milliseconds.
 """
@@ -37,23 +38,23 @@ SETTINGS = {
     "ipv6/conf/all/seg6_enabled": "1",
     "ipv6/fib_multipath_hash_policy": "1",
 }
-"""Settings of a namespace: nodes forward; TCP does not take a long queue for a loss."""
+"""Settings of a namespace: nodes forward; TCP tolerates long queues."""
 
 DEVICE_SETTINGS = {
     "ipv4/conf/{}/rp_filter": "0",
     "ipv6/conf/{}/accept_dad": "0",
     "ipv6/conf/{}/seg6_enabled": "1",
 }
-"""Settings of a device: a way back may differ from the way there."""
+"""Settings of a device: return paths may differ."""
 
 COMMANDS = {"ip": ["ip"], "ip6": ["ip", "-6"], "tc": ["tc"]}
 """Command for each kind of batch."""
 
 LAUNCHER, LAUNCHER_PORT = "PMIX_SERVER_URI", re.compile(r";tcp4://127\.0\.0\.1:(\d+)$")
-"""Where Open MPI says how its ranks reach their launcher: at a port of the machine."""
+"""Environment variables of Open MPI's launcher address, and its port."""
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "RANK")
-"""Where launchers say which rank a process is."""
+"""Environment variables with the rank of a process."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -113,7 +114,7 @@ def _batch(tool: str, text: str, where: str) -> None:
 
 
 def _pin(devices: list[str]) -> None:
-    """Have each device's packets handled by one processor, or they overtake each other."""
+    """Pin each device's packets to one processor, so that they keep their order."""
     _check(_libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None), "cannot mount sysfs")
     for index, device in enumerate(devices):
         cpu = index % (os.cpu_count() or 1)
@@ -152,13 +153,19 @@ def _retransmits() -> int:
 def _become(words: list[str]) -> None:
     cut = words.index("--")
     record = json.loads(Path(words[0]).read_text(encoding="utf-8"))
-    node = int(words[1]) if cut > 1 else _own_node(record["terminals"])
+    asked, terminals = words[1] if cut > 1 else "", record["terminals"]
+    if asked.startswith("ranks="):
+        counts = map(int, asked.partition("=")[2].split(","))
+        terminals = [n for n, ranks in zip(terminals, counts, strict=True) for _ in range(ranks)]
+        asked = ""
+    node = int(asked) if asked else _own_node(terminals)
     home = os.open("/proc/self/ns/net", os.O_RDONLY)
     enter(record["namespaces"][node])
     for port in _launcher_ports():
         _relay(port, home)
     os.close(home)
-    os.environ.update({**record["environment"], **os.environ})
+    host = {"ALLTOALL_HOST": record["hosts"][node]}
+    os.environ.update({**record["environment"], **host, **os.environ})
     try:
         os.execvp(words[cut + 1], words[cut + 1 :])
     except OSError as error:

@@ -1,4 +1,4 @@
-"""How many bytes should cross each device of a fabric, and whether as many did."""
+"""Compare the bytes through each device of a fabric with the expected ones."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ Place = tuple[int, str]
 
 
 def pair_bytes(work: Runnable, shard: PerShard) -> Ints:
-    """Return how many bytes each rank hands to each other rank in one all-to-all."""
+    """Return the bytes between each two ranks in one all-to-all."""
     found = np.zeros((shard.ranks, shard.ranks), dtype=np.int64)
     if isinstance(work, Messages):
         for part in work.ranks:
@@ -90,7 +90,7 @@ def path_of(
 
 
 def require_paths(bed: Bed, schedule: Schedule, pairs: Ints, unit: int) -> None:
-    """Refuse a schedule whose bytes the fabric would lead over other links than it says.
+    """Refuse a schedule whose messages the fabric would route over other links.
 
     Between ranks with several ways through switches a connection takes one of them. `pairs` are
     the bytes that ranks hand each other, for shards of `unit` bytes.

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,7 +48,7 @@ its links."""
 
 INSIDE = (sys.executable, "-I", "-S", str(Path(__file__).with_name("inside.py")))
 GONE_SECONDS = 5.0
-"""How long processes inside a fabric get to end before they are killed."""
+"""Grace period for processes inside a fabric before they are killed."""
 
 CLOSED = "tbf rate 8kbit burst 1 limit 1"
 """The token bucket of a cut link, too small for any packet."""
@@ -78,9 +78,13 @@ class Bed:
         nodes = range(self.plan.topology.nodes)
         return [str(NAMESPACES / self.plan.namespace(node)) for node in nodes]
 
-    def prefix(self) -> list[str]:
-        """Return the command prefix that runs a rank on its node."""
-        return [*INSIDE, "exec", str(self.record), "--"]
+    def prefix(self, ranks: Sequence[int] = ()) -> list[str]:
+        """Return the command prefix that runs a rank on its node.
+
+        `ranks` is how many each terminal has, if not one.
+        """
+        counts = [f"ranks={','.join(map(str, ranks))}"] if ranks else []
+        return [*INSIDE, "exec", str(self.record), *counts, "--"]
 
     def save(self) -> None:
         """Write the record."""
@@ -96,6 +100,7 @@ class Bed:
                 "cut": list(self.cut),
                 "made": self.made,
                 "namespaces": self.namespaces,
+                "hosts": [plan.topology.node_name(node) for node in range(plan.topology.nodes)],
                 "terminals": plan.topology.terminals.tolist(),
                 "environment": ENVIRONMENT,
                 "topology": topology_to_json(plan.topology),
@@ -171,7 +176,7 @@ def down(name: str) -> bool:
 
 
 def beds() -> list[Bed]:
-    """Return all fabrics that have a record."""
+    """Return all recorded fabrics."""
     names = sorted(path.stem for path in RECORDS.glob("*.json"))
     return [bed for bed in map(_read, names) if bed is not None]
 
@@ -259,7 +264,7 @@ def counted(bed: Bed) -> Counted:
 
 
 def require_testbed() -> None:
-    """Raise unless this machine can have namespaces of ours."""
+    """Raise unless this machine can run a testbed."""
     problem = None
     if sys.platform != "linux":
         problem = f"this is {sys.platform}, and network namespaces are Linux's"

@@ -56,7 +56,7 @@ class ByRoutes:
         ranks.barrier()
 
     def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
-        """All-to-all along the routes, of shards that are alike or not."""
+        """Exchange shards of any sizes along the routes."""
         rank = self._rank
         if self._shard != shard:
             cut = pieces_of(self._routes, shard, WEIGHTS[0])

@@ -31,11 +31,11 @@ NAME = re.compile(r"[a-z0-9]{1,16}")
 """Allowed names of fabrics, which become part of names and paths."""
 
 MOST_NODES = 1024
-"""Namespaces that one fabric may have: the kernel takes more, two cores do not."""
+"""Most namespaces of a fabric, a limit of small machines rather than the kernel."""
 
 MTU = 9000
 GSO_BYTES = 30_000
-"""The largest packet that TCP hands to a device: it must fit into the burst, or be cut in vain."""
+"""The largest packet that TCP hands to a device, which must fit into the burst."""
 
 LEAST_BURST = 32 * 1024
 BURST_SECONDS = 0.0125
@@ -49,25 +49,26 @@ LEAST_RATE = 1_000.0
 """Bytes per second of the slowest link: below it a packet takes seconds."""
 
 ACK_SHARE = 0.5
-"""The rate of the channel back of a one-way link, as a share of the link's."""
+"""The rate of a one-way link's return channel, as a share of the link's."""
 
 IDENTITY, NETWORK = "id", "net"
 """The devices with the two addresses of a terminal: the two ends of one pair, in one namespace."""
 
 ROUTE_OPTIONS = "initcwnd 2 congctl cubic"
-"""Jumbo frames in deep queues: larger first windows are taken for losses, and sent again."""
+"""Route options for jumbo frames in deep queues: larger initial windows cause retransmissions."""
 
 SEND_SECONDS = 0.0525
 LEAST_SEND_BUFFER = 64 * 1024
-"""What a connection may hold at its sender, in seconds of the slowest link and at least, where
-several connections of a host leave through one NIC: what lies in the queue that they share delays
-what is due, and whoever has more there gets more. 64 KiB at 10 Mbit/s; on the hosted torus 48 KiB
+"""Send buffer of a connection, in seconds of the
+slowest link and at least in bytes, if several
+connections of a host share one NIC: queued bytes
+delay others, and larger queues get larger shares. 64 KiB at 10 Mbit/s; on the hosted torus 48 KiB
 reached 0.933 of the bound, 64 KiB 0.945, 128 KiB 0.907, and no limit 0.885."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """One end of a cable: where it is, what it is called, and how fast it sends.
+    """One end of a cable: its node, name and rate.
 
     `link` is the link that leaves through it; None if it carries acknowledgements only.
     """
@@ -112,7 +113,7 @@ class Plan:
 
     @cached_property
     def bursts(self) -> Ints:
-        """How many bytes each link sends at once after a pause."""
+        """The burst of each link in bytes."""
         return _bursts(self.rates)
 
     @cached_property
@@ -169,7 +170,7 @@ class Plan:
 
     @cached_property
     def devices(self) -> list[list[Device]]:
-        """The devices of each node that are ends of cables."""
+        """The cable ends of each node."""
         found: list[list[Device]] = [[] for _ in range(self.topology.nodes)]
         for cable in self.cables:
             for end in cable:

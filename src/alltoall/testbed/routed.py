@@ -55,13 +55,13 @@ BUFFERS = 5
 """Buffers of a rank at once: sent, received, wrong, expected, and compared."""
 
 PER_FLOW = 4 * 250
-"""Bytes of a flow besides: the packets that it does not fill, or that only acknowledge."""
+"""Further bytes of a flow: packet padding and acknowledgements."""
 
 PER_LINK = 4096
 """Bytes of a link outside all flows, sent by devices when they appear."""
 
 RETRANSMITTED = 9_200
-"""Bytes of a packet that was sent again, at most."""
+"""Most bytes of a retransmitted packet."""
 
 SILENCE = 15.0
 """Seconds without a byte after which a host gives up: three TCP retransmission timeouts."""
@@ -70,7 +70,7 @@ GRACE_SECONDS = 15.0
 """Time after the time limit for ranks to report missing bytes."""
 
 MOST_TOLD = 5
-"""Flows that did not arrive, and links, that a message names."""
+"""Most missing flows and links in a message."""
 
 
 def run_routes(

@@ -16,8 +16,8 @@ from alltoall.ir.routes import Routes
 from alltoall.lowering.tables.routed_file import pair_sizes
 
 WEIGHTS = ("weights", "chunks", "paced", "phases")
-"""How routes get their shares: bytes by weight all at once, whole chunks, each flow held to its
-share of the rate, or phase after phase."""
+"""Ways to divide a shard among routes: by weight, by whole chunks, paced by weight, or in
+phases."""
 
 CHUNKS = 16
 """Chunks of a shard if the routes' weights have no common denominator."""
@@ -47,13 +47,13 @@ class Pieces:
     length: Ints
 
     def bytes_of(self, routes: int) -> Ints:
-        """Return how many bytes each route carries."""
+        """Return the bytes of each route."""
         found = np.zeros(routes, dtype=np.int64)
         np.add.at(found, self.route, self.length)
         return found
 
     def by_route(self, routes: int) -> list[list[tuple[int, int]]]:
-        """Return where the pieces of each route begin, and their lengths."""
+        """Return the offsets and lengths of the pieces of each route."""
         found: list[list[tuple[int, int]]] = [[] for _ in range(routes)]
         rows = zip(self.route.tolist(), self.offset.tolist(), self.length.tolist(), strict=True)
         for route, offset, length in rows:
@@ -108,7 +108,7 @@ def _in_chunks(routes: Routes, sizes: Ints, total: Ints) -> Pieces:
 
 
 def _divided(weight: Floats, sizes: Ints, total: Ints) -> Ints:
-    """Return whole numbers in the ratio of the weights of a pair that add up to its total."""
+    """Return whole numbers in proportion to the weights of a pair, with its total as their sum."""
     pair, first = _pair(sizes), _first(sizes)
     sums = np.add.reduceat(weight, first)[pair]
     exact = np.divide(total * weight, sums, out=np.zeros(len(weight)), where=sums > 0)

@@ -120,7 +120,7 @@ def _on_fabric(plan: Plan, routes: Routes) -> Routes:
 
 
 def _backs(routes: Routes) -> Ints:
-    """Return which route acknowledgements of each take: of its number, as far as there is one."""
+    """Return the return route of each: the one of equal index, if it exists."""
     sizes = pair_sizes(routes.source, routes.destination)
     start = starts_of(sizes)
     terminals = len(routes.problem.topology.terminals)

@@ -112,7 +112,7 @@ def _repeat(
 def compose(
     name: str, hosts: Sequence[Host], outside: str, over: str = "", forward: str = "host"
 ) -> Topology:
-    """Join hosts of any kinds by the outside fabric, as the module says."""
+    """Join hosts of any kinds by the outside fabric."""
     over = over or ("rails" if outside == RAIL else "hosts")
     check_word(name, "over", over, OVERS)
     check_word(name, "forward", forward, FORWARDS)

@@ -20,7 +20,7 @@ TOGETHER = "+"
 
 @dataclass(frozen=True)
 class Failure:
-    """Links, by number and both ways of a cable, and nodes that fail together."""
+    """Links, in both directions of a cable, and nodes that fail together."""
 
     name: str
     links: tuple[int, ...] = ()

@@ -82,7 +82,7 @@ def problem_of(
     background: GivenBackground = None,
     link_bandwidth: Rate | None = None,
 ) -> Problem:
-    """Return the problem that a caller means: uniform unless there is a demand, jobs or groups.
+    """Return the caller's problem: uniform unless there is a demand, jobs or groups.
 
     The demand of jobs is the sum of theirs, each by its weight. A background is subtracted from
     the capacities.
@@ -137,12 +137,12 @@ def demand_of(given: GivenDemand, topology: Topology) -> Demand:
 
 
 def collected(given: GivenDemand) -> GivenDemand:
-    """Return a demand that can be looked at twice: a generator has its jobs only once."""
+    """Return a demand that can be read twice; a generator of jobs becomes a list."""
     return tuple(given) if isinstance(given, Iterator) else given
 
 
 def jobs_in(given: GivenDemand, topology: Topology) -> tuple[Job, ...] | None:
-    """Return the jobs that a demand consists of, None if it is no list of jobs."""
+    """Return the jobs in a demand, or None."""
     if isinstance(given, str | PathLike):
         path = Path(given)
         return jobs_of(path, topology) if _lists_jobs(path) else None
@@ -173,7 +173,7 @@ def load_topology(
     capacity_attribute: str | None = None,
     parallel: bool = False,
 ) -> Topology:
-    """Build a family if SPEC begins with the name of one, else read a file.
+    """Build a family if SPEC begins with its name, else read a file.
 
     A file named like a family is read as `./ring`, or with a format.
     """
@@ -196,6 +196,6 @@ def load_topology(
 
 
 def is_networkx(given: object) -> bool:
-    """Whether this is a networkx graph: who has one has imported networkx."""
+    """Return whether this is a networkx graph, without importing networkx."""
     networkx = sys.modules.get("networkx")
     return networkx is not None and isinstance(given, networkx.Graph)

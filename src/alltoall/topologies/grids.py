@@ -113,7 +113,7 @@ _BOARD_CHIPS, _GROUP_BOARDS = 4, 8
 """Boardfly: chips in the ring of a board, and boards in a group."""
 
 _COPPER = ((1, 1, 2), (1, 1, 3), (2, 2, 0), (3, 3, 0), (3, 2, 3), (4, 0, 0))
-"""Boardfly: copper cables in a group, as how many boards on, from which chip, to which chip.
+"""Copper cables within a Boardfly group: distance in boards, chips at both ends.
 
 They use 11 ports of a board, 3 of each chip but 2 of chip 1, and every two chips of a group are
 within 3 hops. Found by search among all such patterns that are the same for every board.

@@ -28,7 +28,7 @@ GivenGroups: TypeAlias = Iterable[str | Iterable[str | int]] | str | PathLike[st
 or a file with a group a line."""
 
 RELAYS = ("members", "any")
-"""Who may forward for a row or a column."""
+"""Relays of rows and columns."""
 
 _SHAPE = re.compile(r"[a-z-]+:([0-9]+)x([0-9]+)")
 

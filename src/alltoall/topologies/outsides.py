@@ -47,7 +47,7 @@ class Cables:
     capacity: Floats
 
     def passable(self, place: Places) -> Mask:
-        """Whether each NIC has more than one neighbour outside, or several GPUs of its own."""
+        """Whether each NIC has several neighbours outside, or several GPUs."""
         ends = np.stack((self.tail, self.head))
         pairs = np.unique(np.concatenate((ends, ends[::-1]), axis=1), axis=1)
         neighbours = np.bincount(pairs[0], minlength=place.nics)[: place.nics]

@@ -29,7 +29,7 @@ def check_size(name: str, nodes: int, links: int) -> None:
 
 
 def power(base: int, exponent: int) -> int:
-    """Return `base ** exponent`, or a smaller number that is still above every limit."""
+    """Return `base ** exponent`, or if huge a smaller number above all limits."""
     return int(base ** min(exponent, _MAX_EXPONENT))
 
 
@@ -62,7 +62,7 @@ def from_pairs(
     capacity: ArrayLike = 1.0,
     terminals: Ints | None = None,
 ) -> Topology:
-    """Build from arrays of undirected edges, as `Topology.from_edges` does from tuples."""
+    """Build from arrays of undirected edges, like `Topology.from_edges`."""
     tail, head = np.concatenate([left, right]), np.concatenate([right, left])
     width = np.broadcast_to(np.asarray(capacity, dtype=np.float64), left.shape)
     return from_arcs(name, nodes, tail, head, np.tile(width, 2), terminals)

@@ -10,7 +10,7 @@ from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.topology import Topology
 
 _BLOCK = 1 << 22
-"""Entries of a block of distances held at a time."""
+"""Distances per block, a limit on memory."""
 
 
 def hop_distances(topology: Topology, sources: Ints | None = None) -> Floats:

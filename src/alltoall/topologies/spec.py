@@ -46,12 +46,12 @@ def build(spec: str) -> "Topology":
 
 
 def in_unit(topology: "Topology", unit: str | None) -> "Topology":
-    """Set the rate of a link of capacity 1, if there is one."""
+    """Set the rate of a link of capacity 1, if given."""
     return topology if unit is None else replace(topology, bytes_per_second=bytes_per_second(unit))
 
 
 def sized(spec: str, terminals: int) -> str:
-    """Add the number of terminals to a SPEC whose family has a parameter `n` that it leaves out."""
+    """Add the number of terminals to a SPEC without its family's parameter `n`."""
     name, _, text = spec.strip().partition(":")
     if name not in FAMILIES:
         return spec

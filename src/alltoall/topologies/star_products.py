@@ -20,7 +20,7 @@ _QUAD = ((1, 0, 0), (1, 3, 1), (2, 0, 0), (2, 1, 1), (3, 0, 1), (3, 2, 0))
 """Ownership among the four pairs of a quad: owner, owned, and the owner's node that is linked."""
 
 _BLOCK = 1 << 22
-"""Pairs of points whose products are held at a time."""
+"""Pairs of points per block, a limit on memory."""
 
 _PRIME_POWERS = "expected a prime power such as 2, 3, 4, 5, 7, 8 or 9"
 

@@ -30,7 +30,7 @@ RUNTIMES = ("mpi", "torch")
 
 
 LIBRARY = "library"
-"""The way that no schedule is needed for."""
+"""Name of the library's own exchange."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ExchangeSpec:
 
 @dataclass(frozen=True)
 class WaySpec:
-    """A way by its name: one exchange, or one for there and one for back."""
+    """A named exchange: one for both directions, or one for each."""
 
     name: str
     exchanges: Sequence[ExchangeSpec]
@@ -75,12 +75,12 @@ class Launch:
 
 
 def library_way(on: str, name: str = LIBRARY) -> WaySpec:
-    """Return the way by the runtime's own all-to-all."""
+    """Return the exchange by the runtime's own all-to-all."""
     return WaySpec(name, [ExchangeSpec(f"alltoall.workloads.over_{on}:ByLibrary")])
 
 
 def schedule_way(on: str, name: str, messages: Sequence[Messages]) -> WaySpec:
-    """Return the way by a schedule, or by one there and one back."""
+    """Return the exchange by a schedule, or by one for each direction."""
     make = f"alltoall.workloads.over_{on}:BySchedule"
     return WaySpec(name, [ExchangeSpec(make, messages=each) for each in messages])
 
@@ -127,7 +127,7 @@ def require_memory(needed: int, ranks: int, remedy: str) -> None:
 
 
 def _way_job(way: WaySpec, index: int, folder: Path) -> dict[str, Any]:
-    """Return a way as ranks read it, with its messages saved."""
+    """Return the job of an exchange, with its messages saved."""
     exchanges = []
     for number, each in enumerate(way.exchanges):
         options = dict(each.options)

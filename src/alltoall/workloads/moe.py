@@ -22,7 +22,7 @@ from alltoall.workloads.router import Router, Rows, applied, rows_between
 from alltoall.workloads.timing import UNTOUCHED, Steps, measure_ways, wrong_shards
 
 ROW_BUFFERS = 7
-"""Of rows at once: sent, received, made, returned, and while adding up and comparing."""
+"""Row buffers at once: sent, received, computed, returned, and for sums and comparison."""
 
 SCORE_BYTES = 24
 """Of every token and expert while experts are drawn."""
@@ -53,7 +53,7 @@ class Layer:
         self.result = np.empty_like(self._tokens)
 
     def steps(self, way: Way) -> Steps:
-        """Return the three steps, with the exchanges of a way."""
+        """Return the three steps with the given exchanges."""
         there, back = way.exchanges[0], way.exchanges[-1]
 
         def dispatch() -> None:
@@ -67,7 +67,7 @@ class Layer:
         return [("dispatch", dispatch), ("experts", self._apply), ("combine", combine)]
 
     def alone(self) -> Rows:
-        """Return the result as this rank has it without any other."""
+        """Return the result computed by this rank alone."""
         tokens, found = np.repeat(self._tokens, self.router.top_k, axis=0), np.empty_like(self.sent)
         experts = self._expert.ravel()
         for expert in np.unique(experts).tolist():
@@ -92,7 +92,7 @@ class Layer:
 
 
 def _runs(table: Ints) -> list[list[slice]]:
-    """Return, for each expert here, where its rows from every source lie: by source, by expert."""
+    """Return the places of each local expert's rows from every source."""
     starts = starts_of(table.ravel())
     runs = [slice(*starts[at : at + 2].tolist()) for at in range(table.size)]
     experts = table.shape[1]

@@ -49,7 +49,7 @@ class BySchedule:
         self.name = f"schedule, {ENGINES[self._alltoall.engine]}"
 
     def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
-        """All-to-all by the schedule, of shards that are alike or not."""
+        """Exchange shards of any sizes by the schedule."""
         self._alltoall(send, recv, shard)
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class BySchedule:
 
 
 class ByLibrary:
-    """The exchange that MPI has itself, on the world or among the ranks of a group."""
+    """MPI's own exchange, on the world or in a group of ranks."""
 
     def __init__(self, ranks: MpiRanks, groups: Sequence[Sequence[int]] = ()) -> None:
         self._comm: Any = ranks.comm
@@ -71,7 +71,7 @@ class ByLibrary:
         self.name = "MPI_Alltoall(v)"
 
     def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
-        """All-to-all by MPI_Alltoall, or MPI_Alltoallv where shards are not alike."""
+        """Exchange by MPI_Alltoall, or by MPI_Alltoallv for unequal shards."""
         here, others = np.meshgrid(self._members, self._members, indexing="ij")
         counts = shard.of(here, others)
         if np.all(counts == counts[0, 0]):

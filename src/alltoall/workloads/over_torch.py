@@ -43,7 +43,7 @@ class TorchRanks:
 
 
 class ByLibrary:
-    """The exchange that gloo has itself."""
+    """Gloo's own exchange."""
 
     def __init__(self, ranks: TorchRanks) -> None:
         self._rank = ranks.rank
@@ -51,7 +51,7 @@ class ByLibrary:
         self.name = "gloo all_to_all_single"
 
     def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
-        """All-to-all by `all_to_all_single`, with splits where shards are not alike."""
+        """Exchange by `all_to_all_single`, with splits for unequal shards."""
         splits = {}
         if shard.counts is not None:
             splits["output_split_sizes"] = shard.counts[:, self._rank].tolist()
@@ -64,7 +64,7 @@ class ByLibrary:
 
 
 class BySchedule(ByLibrary):
-    """The same call on a group of the backend alltoall, so that it goes by a schedule."""
+    """The same call on a group of the backend alltoall, which uses a schedule."""
 
     def __init__(self, ranks: TorchRanks, messages: str) -> None:
         super().__init__(ranks)

@@ -80,7 +80,7 @@ class Exchange(Protocol):
 
 @dataclass(frozen=True)
 class Way:
-    """A name, and the exchanges that go by it: one for there and one for back, or one for both."""
+    """A named exchange: one for both directions, or one for each."""
 
     name: str
     exchanges: Sequence[Exchange]

@@ -62,7 +62,7 @@ class FftReport:
 
 
 def fft_report(cut: Pencils, found: dict[str, Any], links: str | None) -> FftReport:
-    """Return the report of what ranks wrote."""
+    """Return the report of the ranks' results."""
     kind = PencilRow if cut.columns > 1 else FftRow
     rows = tuple(kind(**row) for row in found["rows"])
     own = rows[0]

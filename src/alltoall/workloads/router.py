@@ -19,7 +19,7 @@ from alltoall.ir.arrays import Floats, Ints
 Rows = NDArray[np.float32]
 
 MAX_SKEW = 10.0
-"""The largest skew: the most popular expert then has nearly all, and numbers stay finite."""
+"""The largest skew, at which one expert has nearly all tokens."""
 
 MAX_PARAMETER = 1 << 24
 """Largest number of tokens, hidden size and experts."""
@@ -90,11 +90,11 @@ class Router:
         return random.standard_normal((self.tokens, self.hidden), dtype=np.float32)
 
     def sent(self, rank: int) -> Ints:
-        """Return how many rows a rank sends to each expert."""
+        """Return the rows that a rank sends to each expert."""
         return np.bincount(self.choices(rank)[0].ravel(), minlength=self.experts).astype(np.int64)
 
     def weights(self, expert: int) -> tuple[Rows, Rows, int]:
-        """Return the map of an expert, W x = a x + b shifted(x): two vectors, and how far."""
+        """Return the map of an expert, W x = a x + b shifted(x): two vectors and the shift."""
         random = self._random(EXPERTS, expert)
         a, b = random.standard_normal((2, self.hidden), dtype=np.float32)
         return a, b, int(random.integers(self.hidden))
@@ -110,12 +110,12 @@ def applied(weights: tuple[Rows, Rows, int], rows: Rows) -> Rows:
 
 
 def sent_table(router: Router) -> Ints:
-    """Return how many rows every rank sends to every expert."""
+    """Return the rows that every rank sends to every expert."""
     return np.array([router.sent(rank) for rank in range(router.ranks)])
 
 
 def skew_statistics(router: Router, table: Ints) -> dict[str, float]:
-    """Return how uneven the load is: of experts, of ranks that receive, and of pairs."""
+    """Return the imbalance of experts, receiving ranks and pairs."""
     by_rank = rows_between(router, table)
     others = by_rank[~np.eye(router.ranks, dtype=np.bool_)]
     experts = table.sum(axis=0)
@@ -129,6 +129,6 @@ def skew_statistics(router: Router, table: Ints) -> dict[str, float]:
 
 
 def rows_between(router: Router, table: Ints) -> Ints:
-    """Return how many rows every rank sends to every rank."""
+    """Return the rows between all pairs of ranks."""
     parts = table.reshape(router.ranks, router.ranks, router.experts_per_rank)
     return np.asarray(parts.sum(axis=2))

@@ -30,7 +30,7 @@ ITEM_BYTES = 16
 
 MAX_SIDE = 1 << 20
 MAX_POINTS = 1 << 40
-"""The longest side and the largest grid that may be asked for."""
+"""Limits on sides and points of a grid."""
 
 Grid = tuple[int, int, int]
 
@@ -68,17 +68,17 @@ class Pencils:
 
     @property
     def ranks(self) -> int:
-        """How many ranks have a part."""
+        """The number of ranks."""
         return self.rows * self.columns
 
     @property
     def points(self) -> int:
-        """How many points the grid has."""
+        """The number of grid points."""
         return math.prod(self.grid)
 
     @property
     def even(self) -> bool:
-        """Whether all ranks have as much."""
+        """Whether all ranks have equal parts."""
         x, y, z = self.grid
         return not (x % self.rows or y % self.rows or y % self.columns or z % self.columns)
 
@@ -92,7 +92,7 @@ class Pencils:
         return tuple(map(starts_of, sizes))  # type: ignore[return-value]
 
     def before(self, rank: int) -> Box:
-        """Return the part that a rank has at first."""
+        """Return a rank's part before the exchange."""
         p, q = divmod(rank, self.columns)
         return _part(self.cuts[0], p), _part(self.cuts[1], q), slice(0, self.grid[2])
 
@@ -126,7 +126,7 @@ class Pencils:
 
 
 def parse_grid(given: str | int | tuple[int, ...]) -> Grid:
-    """Return the sides of a grid: `216` is a cube, `10x9x7` has three sides of its own."""
+    """Return the sides of a grid: `216` is a cube, `10x9x7` a box."""
     text = given if isinstance(given, str) else "x".join(map(str, np.atleast_1d(given)))
     sides = [int(each) for each in text.split("x")] if _GRID.fullmatch(text) else []
     x, y, z = sides * 3 if len(sides) == 1 else (sides if len(sides) == 3 else (0, 0, 0))
@@ -164,7 +164,7 @@ def _part(cuts: Ints, index: int) -> slice:
 
 Complex = NDArray[np.complex128]
 SUMS = 4
-"""How many random sums are compared."""
+"""Number of random sums compared."""
 
 TOLERANCE = 1e-12
 """The largest relative error, of the largest value or of a mean sum."""

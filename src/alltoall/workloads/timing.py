@@ -28,7 +28,7 @@ MAX_NAMED = 5
 """Wrong shards that each rank names."""
 
 UNTOUCHED = 0xFF
-"""Fills a buffer before it is received to: not a number, in any format of floats."""
+"""Fills receive buffers: NaN in any floating-point format."""
 
 
 def measure_ways(

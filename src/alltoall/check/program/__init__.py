@@ -1,1 +1,1 @@
-"""What lowered programs do: interpreters that find deadlocks, races, wrong and missing chunks."""
+"""Interpreters of lowered programs, which find deadlocks, races, wrong and missing chunks."""

@@ -39,12 +39,12 @@ class AllToAllReport:
         return {ends: chunks / self.chunks.most for ends, chunks in self.loads.items()}
 
     def problems(self) -> list[str]:
-        """Return everything that is wrong, in words."""
+        """Return all violations in words."""
         return [*self.violations, *([self.wrong] if self.wrong else [])]
 
 
 def check_all_to_all(program: Program, fifo_slots: int | None = None) -> AllToAllReport:
-    """Execute a program on chunks that hold their own number, and compare byte by byte."""
+    """Execute a program on numbered chunks, and compare byte by byte."""
     execution = interpret(program, numbered_inputs(program.chunks), fifo_slots)
     return report(execution, program.chunks)
 
@@ -62,7 +62,7 @@ def report(execution: Execution, chunks: Chunks) -> AllToAllReport:
 
 
 def numbered_inputs(chunks: Chunks) -> list[Bytes]:
-    """Return inputs whose chunks hold their number, from 1, as 8 bytes; 0 is an empty chunk."""
+    """Return inputs of numbered chunks, from 1, as 8 bytes; 0 is an empty chunk."""
     numbers = np.arange(1, chunks.stored + 1, dtype="<i8")
     cuts = np.cumsum(chunks.inputs())[:-1]
     return [part.view(np.uint8).reshape(-1, NUMBER_BYTES) for part in np.split(numbers, cuts)]

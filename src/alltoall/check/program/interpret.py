@@ -96,7 +96,7 @@ class _Machine:
                 self._wake(runner.waiting)
 
     def _start(self, runner: Runner) -> bool:
-        """Start the next instruction, if those that it waits for have finished."""
+        """Start the next instruction, if its dependencies have finished."""
         after = () if runner.started else runner.instruction.after
         for step in after:
             other = self._runners[runner.first + step.thread]
@@ -119,7 +119,7 @@ class _Machine:
         waiting.clear()
 
     def _move(self, runner: Runner) -> bool:
-        """Move as many chunks as can go; return whether all have."""
+        """Move as many chunks as possible; return whether all are done."""
         instruction, thread = runner.instruction, runner.thread
         effects = EFFECTS[instruction.op]
         if not (effects.reads or effects.writes):
@@ -180,7 +180,7 @@ class _Machine:
         return self._queues.setdefault((sender, receiver, thread.channel), FifoQueue())
 
     def violations(self) -> Iterator[str]:
-        """Yield races, reads of nothing, deadlocks and chunks that are left over."""
+        """Yield races, reads of empty chunks, deadlocks and chunks left in FIFOs."""
         yield from self.memory.violations()
         stuck = [runner for runner in self._runners if not runner.done]
         for runner in stuck[:MAX_NAMED]:

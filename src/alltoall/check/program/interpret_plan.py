@@ -18,7 +18,7 @@ from alltoall.ir.program import Buffer, Place, spot
 
 
 def check_plan(plan: ExecutionPlan) -> AllToAllReport:
-    """Execute a plan on chunks that hold their own number, and compare byte by byte."""
+    """Execute a plan on numbered chunks, and compare byte by byte."""
     return report(interpret_plan(plan, numbered_inputs(plan.chunks)), plan.chunks)
 
 
@@ -32,7 +32,7 @@ def interpret_plan(plan: ExecutionPlan, inputs: Sequence[Bytes]) -> Execution:
 
 @dataclass
 class _PlanBlock:
-    """A thread block under way; `pending` is the clock that its next `NOP` or `BARRIER` joins."""
+    """A running thread block; its next `NOP` or `BARRIER` joins the clock `pending`."""
 
     number: int
     rank: int
@@ -52,7 +52,7 @@ class _PlanBlock:
 
     @property
     def next(self) -> Operation:
-        """The operation that is under way or next."""
+        """The current or next operation."""
         return self.operations[self.at]
 
     def settle(self) -> None:
@@ -63,7 +63,7 @@ class _PlanBlock:
 
 @dataclass
 class _Inbox:
-    """Signals that have come over a channel, and the blocks that wait for one."""
+    """Signals received over a channel, and the blocks that wait for one."""
 
     signals: deque[tuple[Clock, int]] = field(default_factory=deque)
     waiting: list[_PlanBlock] = field(default_factory=list)
@@ -180,7 +180,7 @@ class _PlanMachine:
         return True
 
     def violations(self) -> Iterator[str]:
-        """Yield races, reads of nothing, deadlocks and signals that are left over."""
+        """Yield races, reads of empty chunks, deadlocks and unused signals."""
         yield from self.memory.violations()
         yield from self._unpaired[:MAX_NAMED]
         stuck = [block for block in self._blocks if not block.done]

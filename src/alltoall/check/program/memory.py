@@ -1,4 +1,4 @@
-"""The buffers of all ranks, with real bytes, and a detector of races and reads of nothing.
+"""The buffers of all ranks, with real bytes, and a detector of races and reads of empty chunks.
 
 Order is kept by vector clocks. A thread counts its instructions from 1; its clock has, for every
 thread, the last instruction that it knows to be done. Two accesses to one chunk, one of them a
@@ -17,14 +17,14 @@ from alltoall.errors import InputError
 from alltoall.ir.program import Buffer, Place
 
 MAX_THREADS = 11_585
-"""Every thread has a clock with an entry for every thread: 512 MiB for all of them."""
+"""Most threads: clocks have an entry per pair of threads, 512 MiB in all."""
 
 Clock: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
 
 
 def check_threads(threads: int) -> None:
-    """Refuse more threads than there is memory for their clocks."""
+    """Refuse threads whose clocks exceed the memory."""
     if threads > MAX_THREADS:
         raise InputError(
             f"{threads:,} thread blocks in all ranks; the interpreter takes up to {MAX_THREADS:,}, "
@@ -108,7 +108,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 
 
 class Memory:
-    """Input, output and scratch of every rank; only the inputs are filled at first."""
+    """Input, output and scratch of every rank; only inputs are filled initially."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Whether messages are an all-to-all: both ends agree, waits order conflicts, and bytes arrive.
+"""Check that messages are an all-to-all: ends agree, waits order conflicts, and bytes arrive.
 
 Ranks run at any pace, held only by their waits. It is enough to execute one order, that of the
 steps: if every message waits for all messages that it conflicts with, all orders do the same.
@@ -33,7 +33,7 @@ class MessagesReport(AllToAllReport):
 
 
 def check_messages(messages: Messages) -> MessagesReport:
-    """Execute messages on chunks that hold their own number, and find unordered conflicts."""
+    """Execute messages on numbered chunks, and find unordered conflicts."""
     sent, received = _by_ends(messages, sends=True), _by_ends(messages, sends=False)
     violations = list(_unmatched(messages, sent, received))
     for part in messages.ranks:
@@ -82,7 +82,7 @@ def _unmatched(
     sent: dict[Ends, tuple[int, int]],
     received: dict[Ends, tuple[int, int]],
 ) -> Iterator[str]:
-    """Name messages that have one end only, or ends that differ."""
+    """Return messages with one end only, or with different ends."""
     for step, sender, receiver in sorted(sent.keys() ^ received.keys()):
         does = "sends" if (step, sender, receiver) in sent else "does not send"
         other = "does not receive" if does == "sends" else "receives"

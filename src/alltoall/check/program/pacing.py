@@ -97,7 +97,7 @@ SLACK = 1e-9
 
 @dataclass
 class _Pipeline:
-    """A FIFO under way: its sends with their chunks, and the progress of the next one."""
+    """An active FIFO: its sends with their chunks, and the progress of the next one."""
 
     sends: list[tuple[Node, int]]
     path: list[Hop]
@@ -106,12 +106,12 @@ class _Pipeline:
 
     @property
     def done(self) -> bool:
-        """Whether everything has gone."""
+        """Whether all chunks are sent."""
         return self.at == len(self.sends)
 
     @property
     def head(self) -> Node:
-        """The send that is under way or next."""
+        """The current or next send."""
         return self.sends[self.at][0]
 
 
@@ -133,7 +133,7 @@ class _Pace:
         )
 
     def send(self, line: _Pipeline, step: int) -> None:
-        """Let one chunk go; a send belongs to the step of its last chunk."""
+        """Send one chunk; a send belongs to the step of its last chunk."""
         for hop in line.path:
             self.loads[hop] += self.chunk / self.capacity[hop]
         line.gone += 1

@@ -1,4 +1,4 @@
-"""Threads under way, and the FIFOs between them."""
+"""Running threads, and the FIFOs between them."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class FifoQueue:
 
 @dataclass
 class Runner:
-    """A thread under way: its next instruction, the progress of that, and its clock."""
+    """A running thread: its next instruction, its progress, and its clock."""
 
     number: int
     rank: int
@@ -48,7 +48,7 @@ class Runner:
 
     @property
     def access(self) -> Access:
-        """The instruction under way."""
+        """The current instruction."""
         return Access(self.number, self.at + 1)
 
     @property
@@ -58,7 +58,7 @@ class Runner:
 
     @property
     def instruction(self) -> Instruction:
-        """The instruction that is under way or next."""
+        """The current or next instruction."""
         return self.thread.instructions[self.at]
 
     @property
@@ -73,7 +73,7 @@ class Runner:
         return False
 
     def learn(self, clock: Clock, other: Access) -> None:
-        """Join the clock of another thread, and that it has done `other`."""
+        """Join the clock of another thread, with its instruction `other` done."""
         if self.clock[other.thread] <= other.tick:
             self.clock = np.maximum(self.clock, clock)
             self.clock[other.thread] = other.tick

@@ -22,7 +22,7 @@ from alltoall.ir.program import Program
 from alltoall.ir.topology import Topology
 
 Hops = Mapping[tuple[int, int], list[Hop]]
-"""The links between each two ranks of which one sends to the other."""
+"""The links between every two ranks that communicate."""
 
 
 def time_on(

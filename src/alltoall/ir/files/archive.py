@@ -25,7 +25,7 @@ from alltoall.ir.files.text import MAX_FILE_BYTES
 Array: TypeAlias = NDArray[Any]
 
 MAX_NUMBERS = 1 << 26
-"""Most numbers in one file, of eight bytes each in memory; checks fit in 2 GiB, too."""
+"""Most numbers in one file, of eight bytes each, so that checks fit in 2 GiB."""
 
 MAX_TEXT = 1 << 23
 """Most characters of a text: a name, a method, notes, and the names of hundreds of thousands of
@@ -132,7 +132,7 @@ BROKEN = (
     OSError,
     ValueError,
 )
-"""Errors of `zipfile` for archives that are damaged, encrypted or made to deceive."""
+"""Errors of `zipfile` for damaged, encrypted or malicious archives."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ def _check_kind(key: str, header: ArrayHeader, member: Member, where: str) -> No
 
 
 def _inflate(archive: zipfile.ZipFile, key: str, header: ArrayHeader) -> bytes:
-    """Read one array whose header has been checked, and no more bytes than it announces."""
+    """Read one array with a checked header, and no more bytes than it announces."""
     with archive.open(key + SUFFIX) as file:
         data = file.read(header.end)
     if len(data) != header.end:

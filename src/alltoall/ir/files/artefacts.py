@@ -82,7 +82,7 @@ def write_artefact(path: Path, noun: Noun, provenance: bool = True) -> None:
 
 
 def file_bytes(path: Path | None, noun: Noun, provenance: bool = True) -> bytes:
-    """Return the file of a noun, as `write_artefact` says."""
+    """Return the content of a noun's file; see `write_artefact`."""
     compact = path is not None and path.name.lower().endswith(BINARY_SUFFIX)
     if compact and isinstance(noun, Artefact):
         return artefact_to_bytes(noun, provenance)

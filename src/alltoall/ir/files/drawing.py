@@ -42,7 +42,7 @@ SHADES = 64
 """Number of different shades."""
 
 PLAIN = (0x20, 0x63, 0x9B)
-"""The colour of the cells with most links, where no load is known."""
+"""The colour of the cells with most links, without loads."""
 
 
 def matrix_image(topology: Topology, share: Floats | None) -> tuple[str, tuple[float, float]]:
@@ -109,7 +109,7 @@ LONGEST_LABEL = 8
 """Characters of a drawn name; the tooltip has the whole name."""
 
 SMALLEST_LABEL = 6.0
-"""A label in smaller letters than this is left out."""
+"""Smallest letters of a label; smaller labels are omitted."""
 
 
 def draw_svg(topology: Topology, load: Floats | None = None) -> str:

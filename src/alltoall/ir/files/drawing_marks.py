@@ -18,7 +18,7 @@ INK, SOFT, PALE = "#1f2d3a", "#5b6b7b", "#f3f6f9"
 """Letters, lesser letters, and the ground of groups."""
 
 TERMINAL, SWITCH, CABLE = "#20639b", "#ffffff", "#8899aa"
-"""Discs of terminals and of switches, and cables of which no load is known."""
+"""Colours of terminals, switches, and cables without loads."""
 
 RAMP = np.array([[0xC3, 0xCE, 0xD8], [0xF2, 0xA9, 0x3B], [0xC0, 0x20, 0x20]], dtype=np.float64)
 """The colours of links with no load, half of the greatest, and the greatest."""
@@ -38,7 +38,7 @@ def colours(shares: Floats) -> NDArray[np.uint8]:
 
 
 def ramp(share: float) -> str:
-    """Return the colour of a load that is a share of the greatest."""
+    """Return the colour of a load, given as a share of the largest."""
     return "#" + colours(np.array(share)).tobytes().hex()
 
 
@@ -96,7 +96,7 @@ def legend(
     halo: bool = False,
     matrix: bool = False,
 ) -> tuple[str, float]:
-    """Return the meaning of the marks of a picture, in a row, and how wide that is."""
+    """Return the legend of a picture as a row, and its width."""
     hosts = len(topology.terminals) * (3 if halo else 1)  # with their NIC halves
     rows = (
         (not matrix, DOT.format(TERMINAL, ""), "terminal"),
@@ -146,16 +146,16 @@ THIN, THICK = 0.8, 4.6
 """Widths of links with no load and with the greatest."""
 
 PLAIN, WIDEST = 1.3, 4.0
-"""Where no load is known, widths of the least capacity, and at most of a greater one."""
+"""Widths of cables without loads: of the least capacity, and the largest."""
 
 CROWD = 120
-"""Cables above which all are thinner, the more there are."""
+"""Number of cables above which lines get thinner."""
 
 STUB = 24.0
-"""Length of the ends of a cable that goes around, at most."""
+"""Largest length of the ends of a wrap-around cable."""
 
 MOST_STUB_LABELS = 256
-"""Nodes up to which the ends of a twisted cable say where it leads."""
+"""Most nodes with labels on the ends of twisted cables."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Cable:
 
 
 def cables_of(topology: Topology, found: Layout, share: Floats | None) -> list[Cable]:
-    """Return the cables: links between the same two nodes, and in the same way around, are one."""
+    """Return the cables: links between two nodes, with equal wrap-around, are one."""
     tail, head = found.host[topology.tail], found.host[topology.head]
     low, high = np.minimum(tail, head), np.maximum(tail, head)
     key = (low * topology.nodes + high) * (len(found.towards) + 2) + found.wraps + 1
@@ -217,7 +217,7 @@ def line_of(cable: Cable, place: Floats, radius: float) -> str:
 def stubs_of(
     topology: Topology, cable: Cable, found: Layout, place: Floats, radius: float, scale: float
 ) -> list[str]:
-    """Return the two ends of a cable that goes around, and where it leads if it is twisted."""
+    """Return the two ends of a wrap-around cable, with labels if it is twisted."""
     step = found.towards[cable.wraps] * scale
     apart = place[cable.ends[1]] - place[cable.ends[0]]
     sign = 1.0 if float(apart @ step) < 0 else -1.0

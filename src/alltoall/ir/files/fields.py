@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Name the file in errors of its content that do not name it yet."""
+    """Add the file name to errors of its content."""
     try:
         yield
     except FormatError:
@@ -91,6 +91,6 @@ def _not_integer(value: object, what: str, here: str, most: int, least: int) -> 
 
 
 def short(value: object) -> str:
-    """Show a value in a message without flooding it; missing keys come here as None."""
+    """Shorten a value for a message; None is a missing key."""
     text = "missing" if value is None else json.dumps(value, default=str)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -23,7 +23,7 @@ from alltoall.ir.quantities import parse_seconds
 from alltoall.ir.topology import Topology
 
 MAX_JOBS_BYTES = 64 << 20
-"""The largest file of jobs that is read."""
+"""Most bytes of a file of jobs."""
 
 MATRICES = ("group", "groups", "demand")
 """The keys for the demand: one of these for each job."""

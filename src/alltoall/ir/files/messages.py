@@ -126,7 +126,7 @@ def _header(file: BinaryIO, where: str) -> _Header:
 def _shards(
     file: BinaryIO, ranks: int, per_shard: int, shards: int, where: str
 ) -> tuple[Chunks, Demand]:
-    """Read the chunks and the amount of every pair, unless all are alike."""
+    """Read the chunks and the amount of every pair, unless all are equal."""
     if per_shard:
         return Chunks(ranks, per_shard), Demand(ranks)
     rows, amounts = [], []

@@ -73,7 +73,7 @@ def group_of(members: Iterable[str], topology: Topology) -> list[int]:
 
 
 def _cells(line: str) -> list[str]:
-    """Cut a line at its commas, or at its blanks if it has none; one comma may end it."""
+    """Split a line at commas, or at blanks if it has none; a final comma is allowed."""
     if "," not in line:
         return line.split()
     return [cell.strip() for cell in line.strip().removesuffix(",").split(",")]

@@ -51,7 +51,7 @@ RUN_LENGTHS = ("size", "hops")
 
 
 def is_archive(data: bytes) -> bool:
-    """Whether data begins like a zip archive, which no text does."""
+    """Return whether data begins like a zip archive."""
     return data.startswith(b"PK")
 
 
@@ -63,7 +63,7 @@ def format_name(artefact: Artefact) -> str:
 
 
 def artefact_to_bytes(artefact: Artefact, provenance: bool = True) -> bytes:
-    """Return the file of a flow, routes or a schedule, with its provenance if that is known."""
+    """Return the bytes of a flow, routes or a schedule, with known provenance."""
     form = FORMATS[format_name(artefact)]
     topology, demand = artefact.problem.topology, artefact.problem.demand.matrix
     about = _about(artefact) | {
@@ -153,14 +153,14 @@ def _claimed(about: About, key: str, where: str) -> float:
 
 
 def _starts(sizes: Ints, entries: int, where: str) -> Ints:
-    """Return where runs of these sizes start; sizes that could overflow the sum are refused."""
+    """Return the starts of runs; refuse sizes whose sum could overflow."""
     if np.any((sizes < 0) | (sizes > entries)) or int(sizes.sum()) != entries:
         raise FormatError(f"{where}: the lengths of the runs do not add up to {entries:,} links")
     return starts_of(sizes)
 
 
 def _about(artefact: Artefact) -> About:
-    """Return what only one kind of artefact has, besides arrays."""
+    """Return the fields of one kind of artefact, besides arrays."""
     if isinstance(artefact, Flow):
         return {"rate": float(artefact.rate), "status": artefact.status.value}
     if isinstance(artefact, Routes):
@@ -174,7 +174,7 @@ def _about(artefact: Artefact) -> About:
 def _fields(
     kind: type[Artefact], about: About, arrays: Arrays, problem: Problem, where: str
 ) -> dict[str, Any]:
-    """Return the fields that `_about` has the values of."""
+    """Return the fields restored from `_about`."""
     if kind is Flow:
         return {"rate": positive(about, "rate", where), "status": status_from_json(about, where)}
     if kind is Routes:

@@ -30,7 +30,7 @@ def read_bytes(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a folder is there; a path that no file can have is none."""
+    """Return whether a folder exists; impossible paths are none."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -49,7 +49,7 @@ def folder_names(path: Path, most: int) -> list[str]:
 
 
 def require_size(data: bytes, where: str, limit: int) -> None:
-    """Refuse data that is larger than its format may be."""
+    """Refuse data beyond the size limit of its format."""
     if len(data) > limit:
         raise FormatError(f"{where}: larger than the limit of {limit:,} bytes for this format")
 
@@ -69,12 +69,12 @@ def read_text(path: Path, limit: int = MAX_FILE_BYTES) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, as `write_bytes` does."""
+    """Write a text file; see `write_bytes`."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file, as `replacing` does."""
+    """Write a file atomically; see `replacing`."""
     with replacing(path) as file:
         file.write(data)
 
@@ -86,6 +86,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     Temporary files of killed writers are removed. A link is followed, an existing file keeps its
     mode, and a device or a pipe is written to directly.
     """
+    if "\0" in str(path):
+        raise UsageError(f"{str(path)!r}: cannot be written: a NUL in its name")
     try:
         target = Path(os.path.realpath(path))
         mode = _mode_of(target)
@@ -127,7 +129,7 @@ def _write_and_rename(target: Path, mode: int | None) -> Iterator[IO[bytes]]:
 
 
 def _make_temporary(target: Path) -> tuple[int, Path]:
-    """Make a file that is locked as long as we live, beside its target; return it open."""
+    """Create a temporary file beside its target, locked for the life of this process."""
     import tempfile  # noqa: PLC0415 (slow to import, and only a writer needs it)
 
     while True:
@@ -144,7 +146,7 @@ def _make_temporary(target: Path) -> tuple[int, Path]:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of killed writers, whose locks nobody holds."""
+    """Remove temporary files of killed writers, which are unlocked."""
     with suppress(OSError):
         for entry in os.scandir(target.parent):
             begins = entry.name.startswith(_prefix(target))

@@ -49,14 +49,14 @@ def forwards_of(moves: ChunkMoves) -> Forwards:
 
 @dataclass(frozen=True)
 class Share:
-    """How far threads are shared."""
+    """Parameters of shared threads."""
 
     steps: int
     """Most instructions of a shared thread."""
     threads: int
-    """Most threads of a rank; with fewer, its copies have a thread of their own."""
+    """Most threads of a rank; below that, copies have their own thread."""
     slower: bool = False
-    """Whether to pair ends at the cost of time too, until there are few enough threads."""
+    """Whether to pair ends even at a cost of time, until there are few enough threads."""
 
 
 def share_threads(streams: list[Stream], forwards: Forwards, share: Share) -> list[Stream]:

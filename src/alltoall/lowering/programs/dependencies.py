@@ -104,7 +104,7 @@ def streams_of(moves: ChunkMoves, most: int | None = None) -> list[list[Stream]]
 
 
 def turns_of(moves: ChunkMoves) -> tuple[list[When], list[When]]:
-    """Return when each move is sent, and when it is received."""
+    """Return the send and receive order of each move."""
     # Chunks that go through the FIFO of each move before it, in its step; moves are in order.
     begins = run_starts(moves.step, moves.channel, moves.sender, moves.receiver)
     before = np.cumsum(moves.count) - moves.count
@@ -163,7 +163,7 @@ class _Clocks:
         self._at: list[list[Clock]] = [[] for _ in range(threads)]
 
     def needed(self, step: Step, conflicts: set[Step]) -> tuple[Step, ...]:
-        """Return the conflicts that `step` has to wait for itself."""
+        """Return the conflicts that `step` must wait for explicitly."""
         line = self._at[step.thread]
         clock = dict(line[-1]) if line else {}
         chosen: list[Step] = []

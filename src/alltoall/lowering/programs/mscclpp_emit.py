@@ -63,7 +63,7 @@ def emit_mscclpp(schedule: Schedule, options: Options) -> str:
 
 
 def _with_relays(moves: ChunkMoves) -> ChunkMoves:
-    """Give ranks that only relay a shard to themselves, which leaves the others alone."""
+    """Give ranks that only relay a shard to themselves."""
     relays = np.flatnonzero((moves.chunks.inputs() == 0) & (moves.chunks.outputs() == 0))
     if moves.chunks.counts is None or not len(relays):
         return moves

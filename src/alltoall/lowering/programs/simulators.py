@@ -183,7 +183,7 @@ def _sized(data: bytes) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    """Return a number that is not negative, 7 bits in a byte, the lowest first."""
+    """Return a non-negative number in 7-bit groups, lowest first."""
     found = bytearray()
     while number > 0x7F:
         found.append(number & 0x7F | 0x80)

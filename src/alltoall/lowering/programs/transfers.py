@@ -87,7 +87,7 @@ def _describe_send(of: Schedule | Transfers, sender: Ints, index: int, problem: 
 
 
 def refuse_uneven(schedule: Schedule, target: str) -> None:
-    """Raise for a target with equal shards only if those of the schedule differ."""
+    """Raise if a target needs equal shards and those of the schedule differ."""
     if plain_chunks(schedule).uniform:
         return
     demand = schedule.problem.demand
@@ -103,7 +103,7 @@ def refuse_uneven(schedule: Schedule, target: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class BufferPlacement:
-    """Where each transfer reads at its sender and writes at its receiver."""
+    """The places where transfers read and write."""
 
     transfers: Transfers
     from_buffer: Ints

@@ -43,7 +43,7 @@ TABLE = 7_700_000
 """The table of routes by destination; that of source S is S + 1 further."""
 
 OWN_RULE, SOURCE_RULE, REST_RULE = 7700, 7701, 7702
-"""Preferences of rules: for what a host sends itself, by source, and for all the rest."""
+"""Preferences of rules: for a host's own packets, by source, and for the rest."""
 
 MOST_WEIGHT = 240
 """The largest weight of a next hop: Linux takes 256, and 240 has many divisors."""
@@ -56,12 +56,12 @@ Shares = tuple[tuple[int, float], ...]
 
 
 def direct_address(node: int) -> str:
-    """Return the address of a host that is given none."""
+    """Return the default address of a host."""
     return f"10.77.{node >> 8}.{node & 255}"
 
 
 def next_hop_weights(shares: Sequence[float]) -> list[int]:
-    """Return small whole numbers in about the ratio of positive shares."""
+    """Return small whole numbers in the approximate ratio of positive shares."""
     most = max(shares)
     found = [max(1, round(MOST_WEIGHT * share / most)) for share in shares]
     return [each // gcd(*found) for each in found]
@@ -78,7 +78,7 @@ def emit_linux(routes: Routes, options: Options) -> dict[str, bytes]:
 
 
 def _plain(routes: Routes, options: Options) -> list[HostScript]:
-    """Return hosts that look up the next hop in tables."""
+    """Return the configuration of hosts with routing tables."""
     topology = routes.problem.topology
     address, devices = _places(topology, options)
     links = rows(topology.tail, topology.head, ports_of(topology))
@@ -149,7 +149,7 @@ def _next_hops(routes: Routes) -> list[dict[int, dict[int, Shares]]]:
 
 
 def _require_no_circles(routes: Routes) -> None:
-    """Refuse routes of a pair that together lead in a circle: at each hop another may be taken."""
+    """Refuse routes of a pair that form a cycle, since every hop may switch between them."""
     topology = routes.problem.topology
     sizes = pair_sizes(routes.source, routes.destination)
     first = starts_of(sizes)
@@ -176,7 +176,7 @@ def _ways(shares: Shares, way: list[str]) -> list[tuple[int, str]]:
 
 
 def _encap(routes: Routes, options: Options) -> list[HostScript]:
-    """Return hosts that write the segments of a path into what they send."""
+    """Return the configuration of hosts that write segments into their packets."""
     topology = routes.problem.topology
     segment, port = link_addresses(topology), ports_of(topology)
     back = _opposite(topology)

@@ -19,13 +19,13 @@ SETTINGS = {
     "-6": ("ipv6/conf/all/forwarding 1", "ipv6/conf/all/seg6_enabled 1"),
 }
 DEVICE_SETTING = {"-4": "ipv4/conf/{}/rp_filter 0", "-6": "ipv6/conf/{}/seg6_enabled 1"}
-"""Settings below /proc/sys/net: hosts forward, ways back may differ, segments are accepted."""
+"""Settings below /proc/sys/net: hosts forward, return paths may differ, segments are accepted."""
 
 SHARED_SETTING = {
     "-4": "ipv4/fib_multipath_hash_policy 1",
     "-6": "ipv6/fib_multipath_hash_policy 1",
 }
-"""Several next hops are shared by connections, not by hosts."""
+"""Setting that balances next hops by connection, not by host."""
 
 PRELUDE = """\
 #!/bin/sh

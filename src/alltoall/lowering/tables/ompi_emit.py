@@ -37,13 +37,13 @@ MOST_CHUNKS = 4096
 """Most chunks per shard that make weights whole."""
 
 MOST_COMMON = 256
-"""Chunks per shard up to which all shards are cut alike, if their weights allow."""
+"""Most chunks per shard if all shards are cut equally."""
 
 USUAL_CHUNKS = 8
-"""Chunks per shard that a message proposes if weights are no whole chunks."""
+"""Chunks per shard proposed in the error for fractional weights."""
 
 EXACT = 1e-7
-"""Rounding error within which a number of chunks counts as whole."""
+"""Largest rounding error of whole chunks."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,7 @@ class QueueTable:
         return self.queues[:, 6]
 
     def checked(self, file: RoutedFile) -> RoutedFile:
-        """Return the file with the share that each route carries, or raise what is wrong."""
+        """Return the file with the share of each route; raise if it is wrong."""
         sizes = pair_sizes(file.source, file.destination)
         violations = [*self._ranges(sizes), *self._coverage()]
         violations = violations or list(self._landing(sizes))
@@ -86,7 +86,7 @@ class QueueTable:
         yield from self._first(again, "has the number of another one of its rank")
 
     def _coverage(self) -> Iterator[str]:
-        """Hold the chunks of a send's queue pairs, end to end, against all its chunks."""
+        """Compare the chunks of a send's queue pairs with all its chunks."""
         send, first, count = self.queues[:, 0], self.queues[:, 4], self.queues[:, 5]
         order = np.lexsort((first, send))
         send, begin, end = send[order], first[order], (first + count)[order]
@@ -101,7 +101,7 @@ class QueueTable:
             )
 
     def _landing(self, sizes: Ints) -> Iterator[str]:
-        """Hash every queue pair as the fabric does."""
+        """Return the route of every queue pair by the fabric's hash."""
         send, number, port, route, _, _, _ = self.queues.T
         source, destination = self.address[self.sends[send, :2].T]
         lands = pick_routes(self.hash, port, source, destination, number, sizes[send])

@@ -31,7 +31,7 @@ SIGN = "# alltoall opensm/1"
 ONE_LAYER = "# free of deadlocks in one layer"
 ADAPTER, SWITCH = "Channel Adapter", "Switch"
 LARGEST_LID = 0xBFFF
-"""Unicast LIDs go up to here."""
+"""The largest unicast LID."""
 
 NO_LINK = NO_PORT = -1
 """Placeholders of a link or port without an entry for a destination."""

@@ -1,4 +1,4 @@
-"""Common ground of all files of routes: the order of routes, ports, and the way back to `Routes`.
+"""Common part of all files of routes: order, ports, and the reconstruction of `Routes`.
 
 Routes are written by source, then destination, in the order in which they came; their number within
 a pair is the route id. The egress port of a link is its position among the links that leave its
@@ -111,7 +111,7 @@ def one_layer_each(routes: Routes, fabric: str) -> Ints:
 
 
 def check_room(routes: Routes, most: int) -> None:
-    """Refuse more routes of a pair, in file order, than the fabric's tables hold."""
+    """Refuse more routes per pair than the fabric's tables hold."""
     found, ends = most_routes(routes)
     if found > most:
         # Deadlock-free layers only survive a cut in chunks.

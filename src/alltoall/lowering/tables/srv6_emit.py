@@ -24,7 +24,7 @@ MOST = 0xFFFF
 
 DEVICE_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LONGEST_DEVICE = 9
-"""With a port of up to 5 digits behind it, a name still has fewer than 16 characters."""
+"""Longest prefix of a device name, which has up to 5 more digits and fewer than 16 characters."""
 
 LONGEST_SEGMENTS = 1023
 """Most characters of a list of segments: `ip` truncates longer ones."""
@@ -119,7 +119,7 @@ def node_batches(text: str) -> dict[int, str]:
 
 
 def check_sizes(topology: Topology, options: Options) -> None:
-    """Refuse a network whose numbers do not fit into addresses, or a wrong name of devices."""
+    """Refuse a network whose numbers exceed the addresses, and invalid device names."""
     if topology.nodes > MOST or int(topology.out_degree.max()) > MOST:
         raise LimitError(
             f"{topology.name}: {topology.nodes} nodes of up to {topology.out_degree.max()} ports; "

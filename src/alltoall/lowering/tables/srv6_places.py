@@ -1,4 +1,4 @@
-"""Real prefixes and devices in the place of those that follow a pattern.
+"""Replace pattern prefixes and devices by real ones.
 
 The commands are made and checked with the addresses `fc01:H:T::p` and `fc02:D:S::k` and the devices
 `p0`, `p1`, ... Where the nodes of a fabric have prefixes and devices of their own, a line `# at`
@@ -57,7 +57,7 @@ class Srv6Places:
         return _PORT.sub(lambda found: own[int(found[1])], line) if own else line
 
     def plain(self, node: int, line: str, device: str) -> str | None:
-        """Undo `real`; return None for a line that it did not make."""
+        """Undo `real`; return None for other lines."""
         ports = {name: f"{device}{port}" for port, name in enumerate(self.devices[node])}
         found = _REAL.sub(self._plain_address, line)
         found = _DEVICE.sub(lambda name: ports.get(name[0], name[0]), found)
@@ -142,7 +142,7 @@ def require_distinct(kind: str, values: Sequence[str]) -> None:
 
 
 def check_devices(node: str, devices: Sequence[str], ports: int) -> None:
-    """Refuse names that Linux does not take, or another number of them than a node has ports."""
+    """Refuse invalid device names, and a number of devices other than the node's ports."""
     for wrong in (each for each in devices if not _DEVICE_NAME.fullmatch(each)):
         raise FormatError(f"device {wrong[:60]!r} of node {node}; expected a name such as eth0")
     if len(devices) != ports or len(set(devices)) < ports:

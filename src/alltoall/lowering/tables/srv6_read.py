@@ -118,7 +118,7 @@ def _take_hop(found: re.Match[str], here: str, read: _Lines) -> None:
 
 
 def _require_device(device: str, port: int, hop: Hop, here: str, read: _Lines) -> None:
-    """Hold the device against the link's address: the node's own, and its port."""
+    """Compare the device with the link's address."""
     if device != read.device or int(hop[1], 16) != read.node or int(hop[2], 16) != port + 1:
         address = f"fc01:{hop[0]}:{hop[1]}::{hop[2]}"
         violation = f"device {device}{port} of node {read.node} does not lead to {address}"

@@ -1,4 +1,4 @@
-"""Ways back: acknowledgements need a route for every pair that only sends one way."""
+"""Return routes: acknowledgements need one for every pair that sends one way only."""
 
 from collections import deque
 from dataclasses import replace
@@ -12,7 +12,7 @@ from alltoall.ir.topology import Topology
 
 
 def with_ways_back(routes: Routes) -> Routes:
-    """Add a shortest route of weight 0 for each pair that only receives; layers go."""
+    """Add a shortest route of weight 0 for each pair that only receives, and drop layers."""
     terminals = len(routes.problem.topology.terminals)
     forth = np.unique(routes.pair(terminals))
     back = np.unique(routes.destination * terminals + routes.source)

@@ -23,7 +23,7 @@ from alltoall.settings import RouteSettings
 
 
 def route_dor(problem: Problem, settings: RouteSettings) -> Routes:
-    """Return the dimension-ordered routes of a grid, of the given shape or one that is found.
+    """Return the dimension-ordered routes of a grid, of a given or detected shape.
 
     Of parallel links the first one is taken.
     """

@@ -38,7 +38,6 @@ def route_ewsp(problem: Problem, settings: RouteSettings) -> Routes:
 
     Raise TimeoutError if the time limit comes first.
     """
-    settings = settings.begin()
     _require_few(problem)
     topology = problem.topology
     every = np.arange(topology.nodes, dtype=np.int64)

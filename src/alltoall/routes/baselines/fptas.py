@@ -22,15 +22,13 @@ both papers: its load is at least all capacities and soon not much more.
 """
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from alltoall import core
 from alltoall.flows.decompose import paths_of_volumes
-from alltoall.flows.exact import Groups, by_source, exact_flows
+from alltoall.flows.exact import by_source, exact_flows
 from alltoall.flows.program import certify, length_bound
-from alltoall.ir.arrays import Floats
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
@@ -45,7 +43,7 @@ TREES_PER_CALL = 32
 """Trees of shortest paths in one call of the core, so that a time limit is heard in between."""
 
 LEAST_LENGTH = 1e-200
-"""Lengths do not sink to zero, from where no factor would bring them back."""
+"""Least length: from zero no factor could raise it again."""
 
 
 def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
@@ -54,7 +52,6 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
     At a time limit, return the routes of the finished phases with their proven gap; raise
     TimeoutError if there are none in time.
     """
-    settings = settings.begin()
     solving = settings.solve.sharing()  # The other half is for the paths of the flow.
     search = _Search(problem, settings.epsilon)
     while not search.finished():
@@ -73,28 +70,14 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
     return routes_from_weights(problem, paths, weight, certificate, "fptas")
 
 
-@dataclass(eq=False)
 class _Search:
     """The flow of all phases, the lengths, and the best bound so far."""
 
-    problem: Problem
-    epsilon: float
-    groups: Groups = field(init=False)
-    flows: Floats = field(init=False)
-    lengths: Floats = field(init=False)
-    best_lengths: Floats = field(init=False)
-    bound: float = 0.0
-    time: float = math.inf
-    routed: float = 0.0
-    grown: float = 0.0
-    phases: int = 0
-
-    def __post_init__(self) -> None:
-        topology = self.problem.topology
-        self.groups = by_source(self.problem)
-        self.flows = np.zeros((len(self.groups.start), topology.links))
-        self.lengths = 1.0 / topology.capacity
-        self.best_lengths = self.lengths
+    def __init__(self, problem: Problem, epsilon: float) -> None:
+        self.problem, self.epsilon, self.groups = problem, epsilon, by_source(problem)
+        self.flows = np.zeros((len(self.groups.start), problem.topology.links))
+        self.lengths = self.best_lengths = 1.0 / problem.topology.capacity
+        self.bound, self.time, self.routed, self.grown, self.phases = 0.0, math.inf, 0.0, 0.0, 0
 
     @property
     def gap(self) -> float:
@@ -102,7 +85,7 @@ class _Search:
         return self.time / self.bound - 1.0 if self.bound > 0 else math.inf
 
     def finished(self) -> bool:
-        """Whether the gap is small enough, or the lengths have grown as far as they need to."""
+        """Whether the gap is small enough, or the lengths have reached Fleischer's limit."""
         links = self.problem.topology.links
         enough = math.log(links / (1 - self.epsilon)) / self.epsilon - math.log(links)
         return self.gap <= self.epsilon or self.grown >= enough
@@ -114,7 +97,11 @@ class _Search:
         is cut off in the end.
         """
         topology = self.problem.topology
-        graph, share = core_graph(topology), 1.0 / self._guess()
+        guess = self.time
+        if not self.phases:  # There is no flow yet, so plain shortest paths.
+            plain = exact_flows(topology, self.groups, np.zeros_like(self.flows))
+            guess = float((plain.sum(axis=0) / topology.capacity).max())
+        graph, share = core_graph(topology), 1.0 / guess
         wanted, capacity = self.groups.wanted * share, topology.capacity
         before, state = float(capacity @ self.lengths), (0, 1.0)
         while state[0] < len(self.groups.start):
@@ -136,11 +123,3 @@ class _Search:
         bound = length_bound(self.problem, self.lengths)
         if bound > self.bound:
             self.bound, self.best_lengths = bound, self.lengths.copy()
-
-    def _guess(self) -> float:
-        """Return the time of the flow so far, or at first that of shortest paths."""
-        if self.phases:
-            return self.time
-        topology = self.problem.topology
-        plain = exact_flows(topology, self.groups, np.zeros_like(self.flows))
-        return float((plain.sum(axis=0) / topology.capacity).max())

@@ -142,23 +142,18 @@ def route_ilp_shortest(problem: Problem, settings: RouteSettings) -> Routes:
 
 
 def _route(problem: Problem, settings: RouteSettings) -> Routes:
-    settings = settings.begin()
     method = f"ilp-{settings.paths}"
     candidates = candidate_paths(problem, settings)
     choice = choose_paths(Choosing(problem, candidates), settings)
+    # Only a proven choice is optimal.
+    proven = Status.of_gap(choice.gap, settings.solve.gap, Status.GAP_NOT_REACHED)
+    ended = status_in_words(proven if choice.status is LPStatus.OPTIMAL else choice.status)
     settings.solve.report(
-        f"{method}: {_ended(choice, settings.solve.gap)}, {choice.gap:.2%} at most from the best "
-        "choice of these paths"
+        f"{method}: {ended}, {choice.gap:.2%} at most from the best choice of these paths"
     )
     chosen = candidates.select(choice.path)
     weight = problem.demand.of(chosen.source, chosen.destination)
     return routes_from_weights(problem, chosen, weight, certify(problem, []), method)
-
-
-def _ended(choice: Choice, gap: float) -> str:
-    """Say how the search ended; only a proven choice is optimal."""
-    proven = Status.of_gap(choice.gap, gap, Status.GAP_NOT_REACHED)
-    return status_in_words(proven if choice.status is LPStatus.OPTIMAL else choice.status)
 
 
 def choose_paths(choosing: Choosing, settings: RouteSettings) -> Choice:
@@ -166,33 +161,23 @@ def choose_paths(choosing: Choosing, settings: RouteSettings) -> Choice:
     if settings.solve.time_limit is None:
         patient = replace(settings.solve, time_limit=DEFAULT_SECONDS, started=None)
         settings = replace(settings, solve=patient)
-    settings = settings.begin()
-    quick = _quick_choice(choosing, settings)
-    if settings.solve.out_of_time():
-        return replace(quick, status=LPStatus.TIME_LIMIT)
-    program = choosing.program()
-    bound = _relaxed_bound(choosing, program, settings.solve)
-    if quick.time <= bound * (1 + settings.solve.gap):
-        return replace(quick, bound=bound)
-    return _search(choosing, program, replace(quick, bound=bound), settings.solve)
-
-
-def _quick_choice(choosing: Choosing, settings: RouteSettings) -> Choice:
+    solving = settings.solve.begin()
     paths, first = choosing.candidates, choosing.first
     amount, capacity = choosing.amount[first[:-1]], choosing.problem.topology.capacity
-    late = settings.solve.out_of_time
     listed = ListedChunks(paths.start, paths.link, first[:-1], first[1:], amount)
-    chosen = pick_paths(listed, capacity, settings.seed, late)
-    return Choice(chosen, choosing.time(chosen))
-
-
-def _relaxed_bound(choosing: Choosing, program: LinearProgram, settings: SolveSettings) -> float:
-    """Return the bound that the duals of the relaxation prove."""
-    left = settings.seconds_left() or 0.0
-    relaxed = replace(settings.lp_settings(), tolerance=1e-8, time_limit=left / 2, vertex=False)
-    dual = solve_program(program, settings.solver, relaxed).row_dual
-    capacity = choosing.problem.topology.capacity
-    return 0.0 if dual is None else choosing.bound(-dual[: len(capacity)] / capacity)
+    chosen = pick_paths(listed, capacity, settings.seed, solving.out_of_time)
+    quick = Choice(chosen, choosing.time(chosen))
+    if solving.out_of_time():
+        return replace(quick, status=LPStatus.TIME_LIMIT)
+    # The duals of the relaxation prove a bound.
+    program, left = choosing.program(), solving.seconds_left() or 0.0
+    relaxed = replace(solving.lp_settings(), tolerance=1e-8, time_limit=left / 2, vertex=False)
+    dual = solve_program(program, solving.solver, relaxed).row_dual
+    if dual is not None:
+        quick = replace(quick, bound=choosing.bound(-dual[: len(capacity)] / capacity))
+    if quick.time <= quick.bound * (1 + solving.gap):
+        return quick
+    return _search(choosing, program, quick, solving)
 
 
 def _search(

@@ -17,8 +17,11 @@ and Nagel, "Deadlock-free oblivious routing for arbitrary topologies", IPDPS 201
         every node forwards to t along the tree
         weight[l] += (load of the tree on l) / capacity[l]
 
-Weights are fixed within a tree, which makes the method fast and its loads uneven.
+Weights are fixed within a tree, which makes the method fast and its loads uneven. Its time is the
+comparison beside every answer.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +29,7 @@ from numpy.typing import NDArray
 from alltoall import core
 from alltoall.errors import InputError
 from alltoall.flows.program import certify
+from alltoall.ir.answer import Answer
 from alltoall.ir.arrays import Ints
 from alltoall.ir.paths import NOTHING, Paths
 from alltoall.ir.problem import Problem
@@ -34,7 +38,7 @@ from alltoall.ir.topology import Topology
 from alltoall.paths.blocks import row_blocks
 from alltoall.paths.shortest import core_graph
 from alltoall.routes.weights import routes_from_weights
-from alltoall.settings import RouteSettings
+from alltoall.settings import RouteSettings, SolveSettings
 
 
 def route_ecmp(problem: Problem, _: RouteSettings) -> Routes:
@@ -47,7 +51,11 @@ def route_ecmp(problem: Problem, _: RouteSettings) -> Routes:
     for link in range(topology.links):
         tail, head = int(topology.tail[link]), int(topology.head[link])
         choices[:, tail] += hops[:, head] + 1 == hops[:, tail]
-    left = _hashed(terminals, topology.nodes) % np.maximum(choices, 1)
+    # A number for each terminal and node, spread evenly: the end of splitmix64.
+    mixed = (terminals[:, None] * topology.nodes + np.arange(topology.nodes)).astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    left = (mixed >> np.uint64(1)).astype(np.int64) % np.maximum(choices, 1)
     table = np.full(hops.shape, NOTHING, dtype=np.int64)
     for link in range(topology.links):
         tail, head = int(topology.tail[link]), int(topology.head[link])
@@ -55,14 +63,6 @@ def route_ecmp(problem: Problem, _: RouteSettings) -> Routes:
         table[nearer & (left[:, tail] == 0), tail] = link
         left[:, tail] -= nearer
     return routes_from_tables(problem, table, "ecmp")
-
-
-def _hashed(terminals: Ints, nodes: int) -> Ints:
-    """Return a number for each terminal and node, spread evenly: the end of splitmix64."""
-    mixed = (terminals[:, None] * nodes + np.arange(nodes)).astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return (mixed >> np.uint64(1)).astype(np.int64)
 
 
 def route_updown(problem: Problem, _: RouteSettings) -> Routes:
@@ -150,13 +150,6 @@ def sssp_tables(problem: Problem) -> Ints:
 def routes_from_tables(problem: Problem, table: Ints, method: str) -> Routes:
     """Return one route per pair: at node v on the way to terminal t, take link `table[t, v]`."""
     source, destination = problem.demand.pairs()
-    paths = Paths.from_table(source, destination, _follow(problem, table, source, destination))
-    weight = problem.demand.of(source, destination)
-    return routes_from_weights(problem, paths, weight, certify(problem, []), method)
-
-
-def _follow(problem: Problem, table: Ints, source: Ints, destination: Ints) -> Ints:
-    """Return the links of the path of each pair, a row each, then NOTHING."""
     topology = problem.topology
     node, end = topology.terminals[source], topology.terminals[destination]
     columns: list[Ints] = []
@@ -164,4 +157,27 @@ def _follow(problem: Problem, table: Ints, source: Ints, destination: Ints) -> I
         columns.append(np.full(len(source), NOTHING, dtype=np.int64))
         columns[-1][moving] = table[destination[moving], node[moving]]
         node[moving] = topology.head[columns[-1][moving]]
-    return np.stack(columns, axis=1)
+    paths = Paths.from_table(source, destination, np.stack(columns, axis=1))
+    weight = problem.demand.of(source, destination)
+    return routes_from_weights(problem, paths, weight, certify(problem, []), method)
+
+
+METHOD = "sssp"
+"""The baseline shown with every answer."""
+
+MOST_PAIRS = 1_000_000
+"""Pairs up to which the comparison takes a second at most."""
+
+
+def shortest_path_time(problem: Problem) -> float | None:
+    """Return the time of shortest-path routing, None if that would take long."""
+    if len(problem.sources) * len(problem.topology.terminals) > MOST_PAIRS:
+        return None
+    return route_sssp(problem, RouteSettings()).time
+
+
+def shortest_path_reach(answer: Answer, settings: SolveSettings) -> dict[str, Any]:
+    """Return the time of shortest-path routing, for the summary of an answer by another method."""
+    late = answer.method == METHOD or settings.out_of_time()
+    time = None if late else shortest_path_time(answer.problem)
+    return {} if time is None else {"shortest_path_time": time}

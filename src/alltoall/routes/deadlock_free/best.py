@@ -7,7 +7,7 @@ and all routes that cannot deadlock go forward in some order. A route stays in i
 1. On a grid, routes in dimension order are taken if they are at the bound.
 2. The routes of the unrestricted optimum are packed into layers, each filled in turn with the
    longest routes first. If they fit, this is the answer.
-3. Orders are searched for with whole chunks that go forward in them (`at_scale`).
+3. Orders are searched for with whole chunks that go forward in them (`lanes`).
 4. The linear program finds the best split of pairs in the best few of these orders (`program`).
 
 2 and 4 are for small networks, on which the search also begins from several orders; see
@@ -16,20 +16,25 @@ unrestricted optimum it can be at most, but better orders may exist unless the g
 `benchmarks/deadlock_free.py` measures it.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 
 from alltoall.errors import InputError, TimeLimitError, UsageError
 from alltoall.flows.methods import solve_master, solve_sources
 from alltoall.ir.answer import Certificate
-from alltoall.ir.flow import Flow
 from alltoall.ir.grid import grid_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.units import normal_units
 from alltoall.placing.negotiate import NEGOTIATION
-from alltoall.routes.deadlock_free.at_scale import OrderSearch, TriedOrder, routes_of_channels
 from alltoall.routes.deadlock_free.by_program import best_paths
-from alltoall.routes.deadlock_free.lanes import Lanes, by_dimension, hop_layers
+from alltoall.routes.deadlock_free.lanes import (
+    Lanes,
+    OrderSearch,
+    by_dimension,
+    hop_layers,
+    routes_of_channels,
+)
 from alltoall.routes.deadlock_free.tables import route_by_tables
 from alltoall.routes.dimension_order import pack_by_dimension, route_by_dimension
 from alltoall.routes.extp import routes_of_flow
@@ -48,7 +53,7 @@ STARTS_WORK = 200_000
 """Sources times channels times starts of the search on small networks, above one start."""
 
 USEFUL_LAYERS = 16
-"""Layers beyond which none are added: no fabric has more, and each costs as much again."""
+"""Most layers tried; no fabric has more."""
 
 DATELINE_LAYERS = 2
 """Layers that are enough for dimension order with datelines on any grid."""
@@ -66,12 +71,26 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
     """Return the fastest routes found within the virtual layers."""
     if layers < 1:
         raise UsageError(f"{layers} virtual layers; expected at least 1")
-    settings, units = settings.begin(), normal_units(problem)
+    units = normal_units(problem)
     if settings.destination_based:
-        return units.restored(_found(_by_tables(units.problem, settings), problem, 1, settings))
-    small = _work(problem, layers) <= PROGRAM_WORK
-    found = (_on_small if small else _at_scale)(units.problem, layers, settings)
-    return units.restored(_found(found, problem, layers, settings))
+        layers, advice = 1, "leave out destination-based"
+        certificate = _proof(units.problem, settings)
+        first = _by_dimension(units.problem, 1, certificate, change=False)
+        found = route_by_tables(units.problem, certificate, METHOD, settings, first)
+    else:
+        small, advice = _work(problem, layers) <= PROGRAM_WORK, "allow more layers"
+        found = (_on_small if small else _at_scale)(units.problem, layers, settings)
+    if found is not None:
+        return units.restored(found)
+    if settings.solve.out_of_time():
+        raise TimeLimitError(
+            f"{problem.topology.name}: {settings.solve.why_late()} came before any "
+            f"deadlock-free routes within {layers} virtual layer(s); allow more time"
+        )
+    raise InputError(
+        f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
+        f"in which every pair has a route; {advice}"
+    )
 
 
 def _work(problem: Problem, layers: int) -> int:
@@ -80,7 +99,7 @@ def _work(problem: Problem, layers: int) -> int:
 
 
 def _at_scale(problem: Problem, layers: int, settings: RouteSettings) -> Routes | None:
-    """Return routes in an order of all channels, or in dimension order if that is as good."""
+    """Return routes in an order of all channels, or in dimension order if equally good."""
     certificate = _proof(problem, settings)
     routes = _by_dimension(problem, layers, certificate, settings.layer_change)
     if routes is not None and routes.gap <= max(settings.solve.gap, COARSE_BOUND_GAP):
@@ -95,7 +114,12 @@ def _on_small(problem: Problem, layers: int, settings: RouteSettings) -> Routes 
     flow = solve_sources(problem, settings.solve.sharing())
     best = _by_dimension(problem, layers, flow.certificate, settings.layer_change)
     if best is None or best.gap > settings.solve.gap:
-        best = _fastest(best, _packed(flow, layers, settings))
+        with suppress(TimeoutError):  # The routes of the unrestricted optimum, if layers hold them.
+            routes = routes_of_flow(flow, settings.solve, METHOD)
+            late = settings.solve.out_of_time
+            layer = first_fit(routes, dependencies_of(routes), longest_first, late)
+            if layer.max() < layers:
+                best = _fastest(best, replace(routes, layer=layer))
     for count in range(min(layers, USEFUL_LAYERS), 0, -1):
         if best is not None and (best.gap <= settings.solve.gap or settings.solve.out_of_time()):
             break
@@ -110,17 +134,6 @@ def _fastest(*found: Routes | None) -> Routes | None:
     return min(routes, key=lambda each: each.time, default=None)
 
 
-def _packed(flow: Flow, layers: int, settings: RouteSettings) -> Routes | None:
-    """Return the routes of the unrestricted optimum if the layers hold them."""
-    late = settings.solve.out_of_time
-    try:
-        routes = routes_of_flow(flow, settings.solve, METHOD)
-        layer = first_fit(routes, dependencies_of(routes), longest_first, late)
-    except TimeoutError:
-        return None
-    return replace(routes, layer=layer) if layer.max() < layers else None
-
-
 def _search_small(lanes: Lanes, certificate: Certificate, settings: RouteSettings) -> Routes | None:
     """Return the best routes of the program in the best orders found, or of whole chunks."""
     searching = replace(settings, solve=settings.solve.sharing())
@@ -132,48 +145,14 @@ def _search_small(lanes: Lanes, certificate: Certificate, settings: RouteSetting
         done = best is None or best.gap <= settings.solve.gap or settings.solve.out_of_time()
         if done or tried.placed is None:
             break
-        best = _fastest(best, _by_program(lanes, tried, certificate, settings))
+        found = best_paths(lanes, tried.order, settings.solve)
+        if found is not None:  # Else time is too short.
+            best = _fastest(best, routes_of_channels(lanes, *found, certificate, METHOD))
     return best
 
 
-def _by_program(
-    lanes: Lanes, tried: TriedOrder, certificate: Certificate, settings: RouteSettings
-) -> Routes | None:
-    """Return the best routes in an order; None if time is too short."""
-    found = best_paths(lanes, tried.order, settings.solve)
-    return None if found is None else routes_of_channels(lanes, *found, certificate, METHOD)
-
-
-def _found(best: Routes | None, problem: Problem, layers: int, settings: RouteSettings) -> Routes:
-    """Return the routes, or raise the reason why there are none."""
-    if best is not None:
-        return best
-    _require_time(problem, layers, settings)
-    advice = "leave out destination-based" if settings.destination_based else "allow more layers"
-    raise InputError(
-        f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
-        f"in which every pair has a route; {advice}"
-    )
-
-
-def _require_time(problem: Problem, layers: int, settings: RouteSettings) -> None:
-    """Raise if it is the time that ended the search."""
-    if settings.solve.out_of_time():
-        raise TimeLimitError(
-            f"{problem.topology.name}: {settings.solve.why_late()} came before any "
-            f"deadlock-free routes within {layers} virtual layer(s); allow more time"
-        )
-
-
-def _by_tables(problem: Problem, settings: RouteSettings) -> Routes | None:
-    """Return routes by tables of destinations, in one layer."""
-    certificate = _proof(problem, settings)
-    first = _by_dimension(problem, 1, certificate, change=False)
-    return route_by_tables(problem, certificate, METHOD, settings, first)
-
-
 def _proof(problem: Problem, settings: RouteSettings) -> Certificate:
-    """Prove a bound no finer than whole chunks can follow it, in a share of the time."""
+    """Prove a bound, as fine as whole chunks need, in a share of the time."""
     solving = settings.solve.sharing()
     gap = max(solving.gap, COARSE_BOUND_GAP)
     return solve_master(problem, replace(solving, gap=gap)).certificate

@@ -103,8 +103,15 @@ def solve_layered(
 
 def layered_graph(lanes: Lanes, order: Ints) -> LayeredGraph:
     """Build the graph of an order of all channels, first to last."""
-    topology = lanes.problem.topology
-    copies, channels = _chains(lanes, order)
+    topology, ends_of = lanes.problem.topology, np.concatenate(lanes.ends)
+    timetable = np.lexsort((np.tile(np.argsort(order), 2), ends_of))
+    at, arrives = ends_of[timetable], np.repeat((False, True), len(order))[timetable]
+    begins = np.ones(len(at), dtype=np.bool_)
+    begins[1:] = (at[1:] != at[:-1]) | (arrives[1:] & ~arrives[:-1])
+    copy = np.empty(len(at), dtype=np.int64)
+    copy[timetable] = np.cumsum(begins) - 1
+    # The node of each copy, and the copies at the tail and the head of each channel.
+    copies, channels = at[begins], copy.reshape(2, len(order))
     waits = np.flatnonzero(copies[1:] == copies[:-1])
     starts = len(copies) + np.arange(len(topology.terminals))
     ends = starts + len(starts)
@@ -133,19 +140,6 @@ def layered_graph(lanes: Lanes, order: Ints) -> LayeredGraph:
     )
     node = np.concatenate((copies % topology.nodes, topology.terminals, topology.terminals))
     return LayeredGraph(lanes, graph, node, starts, ends)
-
-
-def _chains(lanes: Lanes, order: Ints) -> tuple[Ints, Ints]:
-    """Return the node of each copy, and the copies at the tail and the head of each channel."""
-    node = np.concatenate(lanes.ends)
-    arriving = np.repeat((False, True), len(order))
-    timetable = np.lexsort((np.tile(np.argsort(order), 2), node))
-    at, arrives = node[timetable], arriving[timetable]
-    begins = np.ones(len(at), dtype=np.bool_)
-    begins[1:] = (at[1:] != at[:-1]) | (arrives[1:] & ~arrives[:-1])
-    copy = np.empty(len(at), dtype=np.int64)
-    copy[timetable] = np.cumsum(begins) - 1
-    return at[begins], copy.reshape(2, len(order))
 
 
 def _channel_paths(lanes: Lanes, paths: Paths) -> Paths:

@@ -25,8 +25,7 @@ from alltoall.ir.topology import Topology
 from alltoall.placing.negotiate import NEGOTIATION
 from alltoall.routes.baselines.tables import routes_from_tables
 from alltoall.routes.by_destination import Spreading
-from alltoall.routes.deadlock_free.at_scale import ALL_CHUNKS, OrderSearch
-from alltoall.routes.deadlock_free.lanes import Lanes, up_down_orders
+from alltoall.routes.deadlock_free.lanes import ALL_CHUNKS, Lanes, OrderSearch, up_down_orders
 from alltoall.routes.layers.dependencies import dependencies_of, link_orders
 from alltoall.routes.weights import round_up_time
 from alltoall.settings import RouteSettings
@@ -45,7 +44,7 @@ def route_by_tables(
     settings: RouteSettings,
     first: Routes | None = None,
 ) -> Routes | None:
-    """Return the fastest tables found in one layer as routes; None if no order has any.
+    """Return the fastest tables found in one layer as routes, or None.
 
     The `first` routes in one layer, if there are any, are a start.
     """
@@ -85,7 +84,7 @@ def _starts(
 
 
 def _of_routes(routes: Routes) -> Iterator[Start]:
-    """Yield the tables of routes in one layer, or others in their order if they have none."""
+    """Yield the tables of routes in one layer, or tables in their order."""
     topology = routes.problem.topology
     order = link_orders(dependencies_of(routes), np.zeros(routes.count, dtype=np.int64))[0]
     table = np.full((len(topology.terminals), topology.nodes), NOTHING, dtype=np.int64)
@@ -98,7 +97,7 @@ def _of_routes(routes: Routes) -> Iterator[Start]:
 
 
 def _in_order(problem: Problem, order: Ints) -> Iterator[Start]:
-    """Yield tables in an order, if all pairs with a demand have a way."""
+    """Yield tables in an order, if all pairs with a demand have a path."""
     table = tables_in_order(problem.topology, order)
     source, destination = problem.demand.pairs()
     if (table[destination, problem.topology.terminals[source]] != NOTHING).all():
@@ -127,6 +126,6 @@ def tables_in_order(topology: Topology, order: Ints) -> Ints:
 
 
 def _tries(problem: Problem) -> int:
-    """Return how many orders are searched for, and how often tables are spread in each."""
+    """Return the numbers of orders and of tries in each."""
     pairs = len(problem.demand.pairs()[0])
     return min(MOST_TABLE_TRIES, max(1, ALL_CHUNKS // pairs))

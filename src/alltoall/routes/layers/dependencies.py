@@ -1,4 +1,4 @@
-"""Channel dependencies: which link a route holds while it waits for which, and how to order them.
+"""Channel dependencies: the link that a route holds while it waits for another, and their order.
 
 A route that goes over link a and then link b holds a while it waits for b. Routes that share a
 virtual layer cannot deadlock if these dependencies have no cycle, that is, if the links can be
@@ -6,6 +6,16 @@ ordered so that every route goes forward. `fill_layer` keeps such an order while
 the dynamic topological order of Pearce and Kelly ("A dynamic topological sort algorithm for
 directed acyclic graphs", JEA 2006), which only looks at the links between the two ends of a new
 dependency that points backwards.
+
+`layer_orders` finds orders of the links, one for each layer, in which as many routes as possible go
+forward. Instead of adding routes one by one, it improves an order as a whole: a link is taken out
+and put back where the routes over it gain most. Only its place among the few links before and after
+it on these routes matters, and one look at the routes prices all its places, so a sweep over all
+links costs about as much as reading all routes once. A route that goes backward at k places counts
+`w ** k`, with w from `BACKWARD_WEIGHTS`.
+
+Layers are filled in turn. The remaining routes are offered to every layer once more, then to new
+ones. `benchmarks/layers.py` measures it.
 """
 
 from dataclasses import dataclass
@@ -19,7 +29,7 @@ from alltoall.errors import InputError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.routes import Routes
 from alltoall.lp.settings import never
-from alltoall.settings import Late
+from alltoall.settings import Late, SolveSettings
 
 Flags = NDArray[np.bool_]
 
@@ -80,7 +90,7 @@ def dependencies_of_paths(links: int, start: Ints, link: Ints) -> Dependencies:
 
 
 def forward_routes(dependencies: Dependencies, rank: Floats | Ints) -> Flags:
-    """Return a flag for each route that goes forward where link l has the place `rank[l]`."""
+    """Return whether each route goes forward in the order `rank` of the links."""
     forward = rank[dependencies.held] < rank[dependencies.wanted]
     backward = np.concatenate(([0], np.cumsum(~forward[dependencies.turn])))
     return np.asarray(backward[dependencies.start[1:]] == backward[dependencies.start[:-1]])
@@ -127,3 +137,77 @@ def turn_weights(dependencies: Dependencies, weight: Floats) -> Floats:
     """Return the weight of the routes that have each dependency."""
     spread = np.repeat(weight, dependencies.length)
     return np.bincount(dependencies.turn, spread, dependencies.count).astype(np.float64)
+
+
+BACKWARD_WEIGHTS = (0.15, 0.1)
+"""Factors on a route's weight per backward place, for the sweeps over a new order."""
+
+PLACED_PER_CALL = 100
+"""Links moved per compiled call; the time limit is checked between calls."""
+
+
+def pack_by_orders(
+    dependencies: Dependencies, seed: int, settings: SolveSettings | None = None
+) -> Ints:
+    """Return a layer per route, found by improving the orders of the links.
+
+    With a time limit, orders are improved for half of the remaining time; raise TimeoutError if the
+    other half is too short for the remaining routes.
+    """
+    settings = settings or SolveSettings()
+    ranks = layer_orders(dependencies, dependencies.routes, seed, settings.sharing().out_of_time)
+    layer = np.full(dependencies.routes, -1, dtype=np.int64)
+    layer[dependencies.length == 0] = 0
+    for level, rank in enumerate(ranks):
+        layer[(layer < 0) & forward_routes(dependencies, rank)] = level
+    level, left = 0, np.flatnonzero(layer < 0)
+    while len(left):
+        before = np.flatnonzero((layer == level) & (dependencies.length > 0))
+        offered = np.concatenate((before, left))
+        taken, _ = fill_layer(dependencies, offered, settings.out_of_time)
+        layer[left[taken[left]]] = level
+        if not (layer == level).any():
+            raise circular_route()
+        level, left = level + 1, np.flatnonzero(layer < 0)
+    # Number the layers anew: some are empty.
+    return np.unique(layer, return_inverse=True)[1].astype(np.int64)
+
+
+def layer_orders(
+    dependencies: Dependencies, most_orders: int, seed: int, late: Late = never
+) -> list[Floats]:
+    """Return places of the links in orders, until every route goes forward in some of them.
+
+    Return at most `most_orders`; fewer, less improved ones if `late` first.
+    """
+    rng, missed = np.random.default_rng(seed), dependencies.length > 0
+    ranks: list[Floats] = []
+    held, wanted = dependencies.held, dependencies.wanted
+    every = np.arange(dependencies.count + 1, dtype=np.int64)
+    alone = Dependencies(dependencies.links, held, wanted, every, every[:-1])
+    while missed.any() and len(ranks) < most_orders and not (ranks and late()):
+        # At first the dependencies of most routes go forward, greedily.
+        popular = turn_weights(dependencies, missed.astype(np.float64))
+        try:
+            _, first = fill_layer(alone, np.argsort(-popular, kind="stable"), late)
+        except TimeoutError:
+            break
+        which = np.flatnonzero(missed)
+        # The longer a route, the harder it is to place among those that are left.
+        weight = dependencies.length[which].astype(np.float64) ** 2
+        sifting = core.LinkSifting(dependencies.turns, which, weight, first.astype(np.float64))
+        for share in BACKWARD_WEIGHTS:
+            links = rng.permutation(dependencies.links)
+            # The share of a route's weight that so many backward places leave.
+            powers = share ** np.arange(dependencies.length[which].max() + 2.0)
+            for begin in range(0, len(links), PLACED_PER_CALL):
+                if late():
+                    break
+                sifting.place(links[begin : begin + PLACED_PER_CALL], powers)
+            sifting.renumber()
+        ranks.append(sifting.rank)
+        forward = forward_routes(dependencies, ranks[-1])
+        if not (forward & missed).any():
+            break
+        missed = missed & ~forward
+    return ranks

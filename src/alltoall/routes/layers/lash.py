@@ -8,10 +8,10 @@
   routes before each layer: see `ORDERS`. A
   packing with one order throughout is made for each of them; one that takes, layer by layer, the
   order that places most dependencies; packings in which the sources come in random order; and one
-  by orders of the links instead of the routes (`routes.layers.orders`). On a grid, the orders of
-  the links that suit dimension-ordered routes come first (`routes.dimension_order`). The fewest
-  layers win, the earlier packing if equal. For very many routes only the packings by orders of the
-  links, which cost a tenth, are made.
+  by orders of the links instead of the routes (`layer_orders`). On a grid, the orders of the links
+  that suit dimension-ordered routes come first (`routes.dimension_order`). The fewest layers win,
+  the earlier packing if equal. For very many routes only the packings by orders of the links, which
+  cost a tenth, are made.
 - `df-sssp` (Domke, Hoefler and Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
   IPDPS 2011): all routes begin in one layer. A depth-first search looks for a cycle of channel
   dependencies; the routes that have the rarest dependency of the cycle move to the next layer. The
@@ -34,15 +34,15 @@ from alltoall.routes.layers.dependencies import (
     circular_route,
     dependencies_of,
     fill_layer,
+    pack_by_orders,
     turn_weights,
 )
-from alltoall.routes.layers.orders import pack_by_orders
 from alltoall.settings import Late, SolveSettings
 
 Order = Callable[[Routes, Dependencies, Ints], Floats]
 
 SHUFFLES = 30
-"""Random orders of the sources that are tried for few routes; `benchmarks/layers.py`."""
+"""Random orders of the sources, tried for few routes; measured by `benchmarks/layers.py`."""
 
 SHUFFLE_WORK = 1_000_000
 """Dependencies of all routes times shuffles, at most; `benchmarks/layers.py` measures it."""
@@ -85,7 +85,7 @@ def _fewer_by_dimension(routes: Routes, dependencies: Dependencies, best: Ints) 
 def _improved(
     best: Ints, routes: Routes, dependencies: Dependencies, seed: int, settings: SolveSettings
 ) -> Ints:
-    """Return the packing of fewest layers that other orders lead to in time."""
+    """Return the packing with fewest layers among other orders, within the time."""
     late = settings.sharing().out_of_time
     with suppress(TimeoutError):
         for orders in _attempts(routes, dependencies, seed):
@@ -126,7 +126,10 @@ def pack(
     layer = np.zeros(routes.count, dtype=np.int64)
     left = np.flatnonzero(dependencies.length)
     for level in range(limit):
-        fillings = [_filled(routes, dependencies, left, order, late) for order in orders]
+        fillings = []
+        for order in orders:
+            offered = left[np.argsort(order(routes, dependencies, left), kind="stable")]
+            fillings.append(np.flatnonzero(fill_layer(dependencies, offered, late)[0]))
         taken = max(fillings, key=lambda mine: int(dependencies.length[mine].sum()))
         layer[taken] = level
         left = np.setdiff1d(left, taken, assume_unique=True)
@@ -135,22 +138,13 @@ def pack(
     return None
 
 
-def _filled(
-    routes: Routes, dependencies: Dependencies, left: Ints, order: Order, late: Late
-) -> Ints:
-    """Return the routes that fit one layer, offered in a given order."""
-    offered = left[np.argsort(order(routes, dependencies, left), kind="stable")]
-    taken, _ = fill_layer(dependencies, offered, late)
-    return np.flatnonzero(taken)
-
-
 def longest_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
     """Offer the routes of most dependencies first: they are the hardest to place."""
     return -dependencies.length[left].astype(np.float64)
 
 
 def _most_shared_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
-    """Offer the routes first that share each of their dependencies with most others left."""
+    """Order routes by their shared dependencies, most shared first."""
     alive = np.zeros(dependencies.routes)
     alive[left] = 1.0
     popular = turn_weights(dependencies, alive)
@@ -166,7 +160,6 @@ ORDERS: Sequence[Order] = (
     _most_shared_first,
 )
 """The orders in which `lash-sequential` offers the remaining routes to a new layer."""
-
 
 MOST_CYCLES = 1_000
 """Cycles broken in one call of the core, so that a time limit is heard in between."""

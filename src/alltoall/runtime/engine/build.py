@@ -90,7 +90,7 @@ def _kind_of(mpicc: str) -> str:
 
 
 def build(mpicc: Path) -> Engine:
-    """Return the engine for the MPI of a compiler, built now if it has not been before."""
+    """Return the engine for the MPI of a compiler, built if it is not cached."""
     folder = cache_folder() / f"engine-{_sources()}-{_digest(str(mpicc).encode(), _means(mpicc))}"
     found = _built(folder)
     if found is None:
@@ -112,7 +112,7 @@ def build(mpicc: Path) -> Engine:
 
 
 def build_library(source: Path) -> Path:
-    """Return the library of one source that needs no MPI, built now if it has not been before."""
+    """Return the library of a source without MPI, built if it is not cached."""
     name = f"{source.stem}-{_digest(source.read_bytes(), ' '.join(FLAGS).encode())}.so"
     target = cache_folder() / name
     if not target.exists():

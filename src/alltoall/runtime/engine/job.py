@@ -10,7 +10,7 @@ from alltoall.runtime.worker import GRACE_SECONDS, RunJob
 
 
 def fits(job: RunJob, demand: Demand) -> bool:
-    """Whether a rank in C can do a job: messages in dataflow, metered, with shards it can count."""
+    """Return whether a rank in C can run a job: metered dataflow of small shards."""
     plain = job.on == "mpi" and not job.program and job.sync == "dataflow" and job.metered
     largest = max(shards_of(demand, size).most for size in job.sizes)
     paths = (job.messages, job.results, *job.gates)

@@ -16,7 +16,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of the two buffers of a call: its bytes, and how they are counted."""
+    """A buffer of a call: its bytes, counts and item size."""
 
     bytes: Bytes
     item: int
@@ -26,11 +26,11 @@ class Side:
 
     @property
     def items(self) -> int:
-        """How many values of its type it has."""
+        """The number of values."""
         return len(self.bytes) // self.item
 
     def shards(self, ranks: int) -> tuple[Ints, Ints]:
-        """Return how many bytes each shard has, and where it begins."""
+        """Return the bytes and the offset of each shard."""
         counts = self.counts
         if counts is None:
             counts = np.full(ranks, self.items // ranks)
@@ -84,7 +84,7 @@ def _item(datatype: "MPI.Datatype", name: str) -> tuple[int, Any]:
 
 
 def copy_of(side: Side) -> Side:
-    """Return the data of a call in place, which is sent from where it is received to."""
+    """Return a copy of the receive buffer, to send from in a call in place."""
     return Side(side.bytes.copy(), side.item, side.kind, side.counts, side.places)
 
 
@@ -117,5 +117,5 @@ def require_fit(given: Side, taken: Side) -> None:
 
 
 def address_of(array: Bytes) -> int:
-    """Return where the bytes of an array are."""
+    """Return the address of an array's bytes."""
     return int(array.__array_interface__["data"][0])

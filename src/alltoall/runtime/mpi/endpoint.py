@@ -29,7 +29,7 @@ class WorldRank:
         self.native_name = "MPI_Alltoall" if demand.uniform else "MPI_Alltoallv"
 
     def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """All-to-all by MPI itself, of shards that are alike or not."""
+        """Run MPI_Alltoall, or MPI_Alltoallv for unequal shards."""
         if shard.counts is None:
             self._comm.Alltoall(send[0], recv[0])
             return
@@ -99,7 +99,7 @@ class _Mail:
         return found
 
     def sending(self) -> bool:
-        """Whether anything that was sent has not been received."""
+        """Whether a sent packet has not been received."""
         self._sent = [each for each in self._sent if not each[0].Test()]
         return bool(self._sent)
 

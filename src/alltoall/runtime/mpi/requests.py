@@ -16,7 +16,7 @@ from alltoall.runtime.mpi.library import MPI
 from alltoall.runtime.spans import Span, Spans, own_spans, spans_of
 
 BATCH_REQUESTS = 8
-"""How many requests, at least, make a batch of sends to a peer."""
+"""Least requests of a batch of sends to a peer."""
 
 
 def let_go(plan: RankMessages, requests: Sequence[int]) -> dict[int, int]:
@@ -250,7 +250,7 @@ class _Binding:
 
 
 def _wait_some(requests: "list[MPI.Prequest]") -> list[int]:
-    """Return the requests that have finished, at least one.
+    """Wait for at least one request; return the finished ones.
 
     Not by `Waitsome`: MPICH's never yields, and took 10 times as long with 4 ranks on a core.
     """

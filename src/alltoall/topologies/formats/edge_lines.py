@@ -106,7 +106,7 @@ class EdgeLine:
     unit: str | None
     """The capacity as written, if it has a unit."""
     has_attribute: bool
-    """Whether the attributes of the line have the capacity among them."""
+    """Whether the attributes of the line include the capacity."""
     one_way: bool
     """Whether an arrow leads from the first node to the second only."""
 
@@ -145,7 +145,7 @@ def _split_line(text: str) -> tuple[list[str], str | None]:
 
 
 def split_words(text: str) -> list[str]:
-    """Cut a text at its commas if blanks follow them or it has none, else at its blanks.
+    """Split a text at commas, if blanks follow them or it has no others, else at blanks.
 
     Commas without blanks are then within names, such as the coordinates of Graph Golf.
     """
@@ -188,7 +188,7 @@ def _read_attribute(text: str, key: str | None, place: str) -> object:
 
 @lru_cache(maxsize=1024)
 def _literal(text: str) -> Any:
-    """Return the value of a Python literal, or None; nothing is evaluated."""
+    """Return the value of a Python literal, or None, without evaluating code."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

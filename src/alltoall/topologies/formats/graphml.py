@@ -40,7 +40,7 @@ def write(topology: Topology) -> str:
 
 
 def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
-    """Let networkx read the text, which `parse_xml` has found to be harmless."""
+    """Parse the text by networkx, after `parse_xml` has checked it."""
     found: dict[str, int] = {}
     for number, node in _children(element, "node"):
         label = node.get("id")

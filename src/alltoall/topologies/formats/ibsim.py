@@ -15,7 +15,7 @@ from alltoall.ir.words import one_line
 from alltoall.topologies.operators import cable_links, partner_links
 
 MAX_PORTS = 254
-"""The ports of an InfiniBand switch, besides port 0, which is the switch itself."""
+"""Ports of an InfiniBand switch, without its own port 0."""
 
 ADAPTER_PORT = 1
 """The port of a terminal's switch that its adapter is on."""
@@ -25,7 +25,7 @@ SWITCH_GUID, ADAPTER_GUID = 0x200000, 0x100000
 
 
 def write(topology: Topology) -> str:
-    """Return the netlist, which has no capacities, and at most `MAX_PORTS` cables of a node."""
+    """Return the netlist, without capacities and with at most `MAX_PORTS` cables per node."""
     port = switch_ports(topology)
     hosts = topology.terminals.tolist()
     cables: list[dict[int, str]] = [{} for _ in range(topology.nodes)]

@@ -28,7 +28,7 @@ _EXPECTED = "expected what `lldpcli -f json show neighbors` prints"
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The other end of the cable in a port: the name it reports, and the rate if it reports one."""
+    """The other end of a port's cable: its reported name, and its rate, if reported."""
 
     port: str
     name: str
@@ -100,7 +100,7 @@ def _choose(neighbours: list[Neighbour], where: str) -> Neighbour:
 
 
 def _rate(port: object) -> float | None:
-    """Return the rate of the medium of a port, which `show neighbors details` has."""
+    """Return the rate of a port's medium, from `show neighbors details`."""
     negotiation = _only(port.get("auto-negotiation")) if isinstance(port, dict) else None
     current = _only(negotiation.get("current")) if isinstance(negotiation, dict) else None
     text = current.get("value") if isinstance(current, dict) else current

@@ -99,7 +99,7 @@ def expand(
 def _check_paths(
     nodes: int, links: Links, users: dict[Pair, list[Pair]], switches: list[Switch], where: str
 ) -> None:
-    """Raise if hubs would let one GPU reach another by a path that is not a link's."""
+    """Raise if hubs open a path between GPUs that is no link's."""
     successors: dict[int, list[int]] = defaultdict(list)
     for tail, head in users:
         successors[tail].append(head)
@@ -131,7 +131,7 @@ def _walks(source: int, successors: dict[int, list[int]], nodes: int) -> Iterato
 
 
 def _width(nodes: int, arc: Pair, links: Links, users: list[Pair], switches: list[Switch]) -> float:
-    """Return an arc's capacity: the switch's within it, else the link's, else its neighbours'."""
+    """Return an arc's capacity: that of its switch, else its link, else its neighbours."""
     ends = [(end - nodes) // 2 for end in arc if end >= nodes]
     within = len(ends) == 2 and ends[0] == ends[1]
     if len(users) == 1 and not within:
@@ -140,7 +140,7 @@ def _width(nodes: int, arc: Pair, links: Links, users: list[Pair], switches: lis
 
 
 def _merge_hubs(nodes: int, arcs: list[Arc]) -> list[Arc]:
-    """Merge every in(k) with one way in, and every out(k) with one way out, into its neighbour."""
+    """Merge into its neighbour every in(k) with one link in, and out(k) with one link out."""
     ways_in = Counter(head for _, head, _ in arcs)
     ways_out = Counter(tail for tail, _, _ in arcs)
     single = {hub for hub in ways_out if hub >= nodes and ways_in[hub] == ways_out[hub] == 1}

@@ -105,7 +105,7 @@ def _attribute_names(graph: "nx.Graph[Any]", ids: dict[Hashable, int]) -> tuple[
 
 
 def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
-    """Refuse to guess: a weight without a capacity, or a named attribute that no edge has."""
+    """Refuse a weight without a capacity, and a named attribute that no edge has."""
     if capacity is None:
         for u, v, data in edges:
             if CAPACITY not in data and data.get(WEIGHT, 1) != 1:
@@ -158,7 +158,7 @@ def _capacity(u: Hashable, v: Hashable, value: object) -> float:
 
 
 def _is_true(mark: object) -> bool:
-    """Read a mark that some writers store as text."""
+    """Read a flag, which some writers store as text."""
     if isinstance(mark, str):
         return mark.strip().lower() not in ("false", "0", "no", "")
     return bool(mark)

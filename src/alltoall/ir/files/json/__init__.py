@@ -1,1 +1,1 @@
-"""Artefacts as JSON: exact round trips for our nouns, clear errors for everything else."""
+"""Artefacts as JSON: exact round trips for nouns, clear errors for other content."""

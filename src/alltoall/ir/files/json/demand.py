@@ -15,7 +15,7 @@ from alltoall.ir.topology import Topology
 
 DEMAND_FORMAT = "alltoall.demand/1"
 MAX_CELLS = 1 << 25
-"""Most cells of a demand of which only some entries are given."""
+"""Most cells of a demand given by entries."""
 
 
 def demand_to_json(demand: Demand) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def demand_from_json(value: object, topology: Topology, where: str) -> Demand:
 def demand_from_table(
     senders: list[str], receivers: list[str], amounts: Floats, topology: Topology, where: str
 ) -> Demand:
-    """Build a demand from amounts with the names of who sends in rows, and of who receives."""
+    """Build a demand from a table with the names of senders and receivers."""
     if amounts.shape != (len(senders), len(receivers)):
         shape = "x".join(map(str, amounts.shape))
         raise DemandError(

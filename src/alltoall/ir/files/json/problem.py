@@ -112,7 +112,7 @@ def problem_from_json(value: object, where: str) -> Problem:
 
 
 def problem_of_answer(obj: dict[str, Any], where: str) -> Problem:
-    """Return the problem of an answer, whose demand may be left out and then is uniform."""
+    """Return the problem of an answer; a missing demand is uniform."""
     topology = topology_from_json(obj.get("topology"), f"{where}: topology")
     if "demand" not in obj:
         return Problem.all_to_all(topology)
@@ -140,13 +140,13 @@ def certificate_from_json(value: object, where: str) -> Certificate:
 
 
 def certificate_of(obj: dict[str, Any], where: str) -> Certificate:
-    """Return the certificate of an artefact that must have lengths and a bound."""
+    """Return the required certificate of an artefact."""
     lengths = np.array(numbers(obj.get("lengths"), "lengths", where), dtype=np.float64)
     return Certificate(lengths, positive(obj, "bound", where))
 
 
 def demand_alone(value: object, where: str) -> Demand:
-    """Build a demand that is not read for a topology: `terminals`, and uniform or a matrix."""
+    """Build a demand without a topology: `terminals`, and uniform or a matrix."""
     obj = artefact(value, DEMAND_FORMAT, where)
     if obj.get("uniform") is True:
         return Demand(take_int(obj, "terminals", where))

@@ -38,7 +38,7 @@ FRACTION = re.compile(r"[0-9]{1,15}/[1-9][0-9]{0,14}")
 
 
 def routes_to_json(routes: Routes) -> dict[str, Any]:
-    """Return the JSON form of routes; weights are "p/q" where they are known to be fractions."""
+    """Return the JSON form of routes; rational weights are "p/q"."""
     with many_objects():
         node, link, start = routes.problem.topology.terminals, routes.link.tolist(), routes.start
         columns = (
@@ -68,7 +68,7 @@ def routes_to_json(routes: Routes) -> dict[str, Any]:
 
 
 def layers_as_fields(routes: Routes) -> Iterator[dict[str, Any]]:
-    """Yield the field of each route: its "layer", or its "layers" if it changes on the way.
+    """Yield the field of each route: "layer", or "layers" if it changes layer.
 
     Routes without layers have no fields.
     """
@@ -107,7 +107,7 @@ def layers_from_fields(
 
 
 def weights_as_text(routes: Routes) -> list[Any]:
-    """Return the weights, as "p/q" where they are known to be fractions."""
+    """Return the weights, rational ones as "p/q"."""
     if routes.denominator is None:
         weights: list[Any] = routes.weight.tolist()
         return weights

@@ -118,7 +118,7 @@ def is_integer(value: object) -> bool:
 
 
 def are_integers(values: list[Any]) -> bool:
-    """Whether `is_integer` holds for every value: the same, faster."""
+    """Return whether `is_integer` holds for all values, faster than one by one."""
     if not set(map(type, values)) <= {int}:
         return False
     return not values or -MAX_INTEGER <= min(values) <= max(values) <= MAX_INTEGER
@@ -153,7 +153,7 @@ def _array(value: object, fits: Callable[[list[Any]], bool], here: str, kind: st
 def terminal_positions(
     rows: list[Any], key: str, topology: Topology, where: str, name: str
 ) -> Ints:
-    """Return the position of the terminal that each row has under a key."""
+    """Return the terminal position in each row under a key."""
     position = positions_of(topology)
     for index, row in enumerate(rows):
         if type(row.get(key)) is not int or row[key] not in position:
@@ -169,7 +169,7 @@ def positions_of(topology: Topology) -> dict[int, int]:
 
 
 def drop_unclaimed(value: dict[str, Any]) -> dict[str, Any]:
-    """Leave out claims that an answer does not make: a bound or fractional time of 0, its gap."""
+    """Remove absent claims: a bound or fractional time of 0, and its gap."""
     none = {"bound": 0.0, "fractional_time": 0.0, "gap": math.inf}
     return {key: each for key, each in value.items() if key not in none or each != none[key]}
 
