@@ -31,19 +31,13 @@ class BedSettings:
 class BedRow:
     """Measurements for shards of `bytes`.
 
-    `seconds` is the median of the iterations, each by its slowest rank. An
-    idle link
-    sends its
-    first burst
-    in no time:
-    `credit_seconds`
-    is the time
-    that this
-    saved. `throughput` is what a rank sends, over the sum of both; `fraction` is its share of
-    `bound_throughput`, which no schedule exceeds: (N - 1) f b. `ratio` is how much faster it is
-    than the library's own. `load_fraction` is the share of what the largest link load of routes
-    allows. `steal` is the largest share of a processor that others took; `disagreements` name links
-    that did not carry what they should have.
+    `seconds` is the median of the iterations, each by its slowest rank. An idle link sends its
+    first burst in no time: `credit_seconds` is the time that this saved. `throughput` is what a
+    rank sends, over the sum of both; `fraction` is its share of `bound_throughput`, which no
+    schedule exceeds: (N - 1) f b. `ratio` is how much faster it is than the library's own.
+    `load_fraction` is the share of what the largest link load of routes allows. `steal` is the
+    largest share of a processor that others took; `disagreements` name links that did not carry
+    what they should have.
     """
 
     bytes: int
@@ -121,9 +115,8 @@ class SharedReport:
     `together_seconds` is the time of the slowest job while all run uncoordinated. `joint_seconds`
     is the time of one schedule for one all-to-all of every job, at least `bound_seconds`; `ratio`
     is the first over the second. If jobs repeat unequally often, more bytes move during the slowest
-    one's all-to-all.
-    `retransmits` and `drops` are of all jobs together, and `rows` those of a `BedReport` of the
-    joint schedule.
+    one's all-to-all. `retransmits` and `drops` are of all jobs together, and `rows` those of a
+    `BedReport` of the joint schedule.
     """
 
     fabric: str

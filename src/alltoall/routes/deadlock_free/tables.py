@@ -7,8 +7,8 @@ traffic concentrates at the root.
 
 `OrderSearch` finds better orders for any routes in one layer. Nodes then change their links in the
 tables one by one (`routes.by_destination`), as long as the turns of all tables together close no
-cycle: the order may change meanwhile.
-Several orders are tried, each several times, and the best tables are returned.
+cycle: the order may change meanwhile. Several orders are tried, each several times, and the best
+tables are returned.
 """
 
 from collections.abc import Iterator
