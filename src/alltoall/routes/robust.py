@@ -94,8 +94,8 @@ def route_robust(problem: Problem, settings: RouteSettings) -> Routes:
 class _Pool:
     """Candidate paths of all pairs; images of each other have one `variable`.
 
-    `first` is the pair of each variable, and `crossing` [links, paths] what a unit on a path takes
-    of the time of a link.
+    `first` is the pair of each variable, and `crossing` [links, paths] the time of each link per
+    unit on each path.
     """
 
     problem: Problem

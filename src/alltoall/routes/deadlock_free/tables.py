@@ -107,8 +107,8 @@ def _in_order(problem: Problem, order: Ints) -> Iterator[Start]:
 def tables_in_order(topology: Topology, order: Ints) -> Ints:
     """Return tables [terminals, nodes] whose paths go forward in an order of the links.
 
-    A node takes the last link of the order that leads on, and then a shorter one while no other
-    node sends over it. It is -1 where a node has no way.
+    A node takes the last usable link of the order, and then a shorter one while no other node
+    depends on it. Nodes without a path have -1.
     """
     terminals, head = topology.terminals, topology.head
     shape = topology.nodes, len(terminals)
