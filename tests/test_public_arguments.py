@@ -72,6 +72,7 @@ NAMED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a negative seed": (lambda: alltoall.topology(RING, seed=-1), "seed -1; expected 0 or more"),
     "NUL in a path": (lambda: alltoall.load("a\0b"), "with a NUL in it"),
+    "NUL in an output": (lambda: alltoall.topology("ring:4").save("a\0b"), "a NUL in its name"),
     "NUL in a SPEC": (lambda: alltoall.solve("a\0b"), "with a NUL in it"),
     "a number as a network": (lambda: alltoall.topology(4), "a int in the place of a topology"),
 }

@@ -208,7 +208,7 @@ SCHEDULE = {
 
 
 PHASES = {
-    "phases": Key("phases", int, "split the routes into K phases"),
+    "phases": Key("phases", int, "split the routes into K phases; 0: as many as fit the loss"),
     "phase-loss": Key("phase_loss", float, "the share that phases may lose, 0.05 by default"),
 }
 TABLE_SIZE = {"max-routes": Key("max_routes", int, "routes per destination that the fabric holds")}

@@ -101,6 +101,9 @@ OPTIONS: dict[str, Option] = {
     "mpi": Option("mpich, openmpi, or path of an mpiexec", "MPI"),
     "timeout": Option("End all ranks after this time", "TIME"),
     "rate": Option("Emulate links: bandwidth of a capacity-1 link", "RATE", group=TESTBED),
+    "ranks_per_host": Option(
+        "Ranks on each host, by wrap: a number, or one for each (2,2,4)", "R", group=TESTBED
+    ),
     "fabric": Option("Name of a testbed that `testbed up` made", "NAME", group=TESTBED),
     "through": Option("Ranks of mpi or torch", "NAME", group=TESTBED),
     "native": flag("Also time the library's own all-to-all", TESTBED),
@@ -138,7 +141,7 @@ OPTIONS: dict[str, Option] = {
     "flows": Option("Routes: parallel flows of each route", "K", int),
     "chunk_bytes": Option("Routes: size of a message of a flow", "SIZE"),
     "phases": Option("Routes: send in K phases; 0 for as many as fit the loss", "K", int),
-    "phase_loss": Option("Throughput that phases may lose", "LOSS", float),
+    "phase_loss": Option("Throughput that phases may lose (default: 0.05)", "LOSS", float),
     "resolution": Option(
         "Routes: time resolution as a share of the total; 0 is exact (default: 0.001 above 5,000 "
         "routes, else 0)",

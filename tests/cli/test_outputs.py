@@ -93,6 +93,30 @@ def test_an_answer_is_renewed_in_its_place(
     assert isinstance(alltoall.load(folder / words[-1]), kind)
 
 
+@pytest.mark.parametrize("verb", ["solve", "route", "schedule"])
+@pytest.mark.parametrize("name", ["x.csv", "x.SVG", "x.html"])
+def test_an_answer_is_no_table(verb: str, name: str, folder: Path, run: Run) -> None:
+    """A file with JSON in it is not called something else; nothing is written."""
+    found = run(verb, "ring:4", "-o", name)
+    assert found.code == 2
+    assert f"{name}: an answer is saved as JSON" in found.err
+    assert not (folder / name).exists()
+
+
+@pytest.mark.parametrize("text", ["# lab 7\na b\nb c\n", "a b 10Gbps # spare\nb c 10Gbps\n"])
+def test_comments_of_an_edge_list_are_not_lost(text: str, folder: Path, run: Run) -> None:
+    """It is renewed in its place once it is as the verb writes it."""
+    (folder / "lab.edges").write_text(text)
+    found = run("topology", "lab.edges", "-o", "lab.edges")
+    assert found.code == 2
+    assert "lab.edges is an input, which the output would replace" in found.err
+    assert (folder / "lab.edges").read_text() == text
+    assert run("topology", "lab.edges", "-o", "ours.edges").code == 0
+    before = (folder / "ours.edges").read_text()
+    assert run("topology", "ours.edges", "--scale-capacity", "2", "-o", "ours.edges").code == 0
+    assert (folder / "ours.edges").read_text() != before
+
+
 @pytest.mark.parametrize("words", WRITERS, ids=" ".join)
 def test_a_loop_of_links_is_said(words: Sequence[str], folder: Path, run: Run) -> None:
     """There is no file behind it, and no traceback."""

@@ -59,6 +59,7 @@ def test_the_table_is_for_people(folder: Path, run: Run) -> None:
         ("schedule.json", ("--link-bandwidth", "8"), 2, "bandwidth '8'"),
         ("schedule.json", ("--link-bandwidth", "8Gbps", "--latency", "-1"), 2, "negative"),
         ("schedule.json", ("--link-bandwidth", "8Gbps", "--phases", "2"), 2, "expected routes"),
+        ("routes.npz", ("--link-bandwidth", "8Gbps", "--phase-loss", "0.1"), 2, "add --phases"),
         ("messages", ("--link-bandwidth", "8Gbps"), 2, "give the topology too"),
         ("none.json", ("--link-bandwidth", "8Gbps"), 3, "none.json"),
         ("routes.npz", ("--link-bandwidth", "8Gbps", "--bytes", "0"), 2, "sizes '0'"),

@@ -29,6 +29,7 @@ from alltoall.lowering.options import Options
 from alltoall.lowering.tables.ompi_read import ATTRIBUTES, OPTIONAL
 from alltoall.lowering.tables.srv6_emit import node_batches
 from alltoall.routes.extp import route_extp
+from alltoall.routes.phases import split_phases
 from alltoall.routes.whole_chunks import bounded_chunks
 from alltoall.settings import RouteSettings
 from alltoall.verification import verify, verify_text
@@ -226,6 +227,14 @@ def test_weights_that_are_no_chunks_are_refused() -> None:
     loose = replace(routes, layer=np.arange(routes.count))
     with pytest.raises(InputError, match="route again with --chunks 8"):
         TARGETS["ompi"].emit(loose, Options())
+
+
+def test_phases_0_are_as_many_as_fit() -> None:
+    """As for `simulate --phases 0`."""
+    routes = alltoall.route("torus:3x3", "single")
+    fit = 1 + int(split_phases(routes, None, 0.05).max())
+    assert alltoall.lower(routes, "ompi:phases=0").facts["phases"] == fit
+    assert alltoall.lower(routes, "ompi:phases=1").facts["phases"] == 1
 
 
 def test_phases_and_uneven_demand_go_into_the_file() -> None:

@@ -169,6 +169,7 @@ def test_the_table_of_one_process() -> None:
         (["--bytes", "1M:1K"], "smaller one first"),
         (["--iterations", "0"], "0 iterations"),
         (["--timeout", "nan"], "a time above 0"),
+        (["--on", "reference", "--mpi", "mpich"], "leave --mpi out"),
         (["--timeout", "inf"], "time above 0, at most"),
     ],
 )

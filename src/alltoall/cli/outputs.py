@@ -14,6 +14,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.registry import deferred
+from alltoall.topologies.formats import topology_text
 
 load: Callable[[str | Path], object] = deferred("alltoall.loading:load")
 
@@ -21,16 +22,20 @@ OUTPUTS = ("output", "draw", "patch", "checkpoint")
 """Parameters that name files to write; the others may name files to read."""
 
 RENEWABLE = (("output", "given"), ("output", "from_"))
-"""Pairs of output and input that may be one file, if it holds what the verb writes."""
+"""Pairs of output and input that may be one file, if the verb could have written it."""
 
 KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
 """What each verb writes that it can also read."""
 
 
-def check_outputs(context: typer.Context) -> None:
-    """Raise if outputs share standard output or replace an input, or if a drawing is no SVG.
+SAVING = ("solve", "route", "schedule")
+"""Verbs that save answers."""
 
-    A file of the kind that the verb writes may be input and output at once.
+
+def check_outputs(context: typer.Context) -> None:
+    """Raise if outputs share standard output or replace an input, or if a suffix says another kind.
+
+    A file as the verb writes it may be input and output at once.
     """
     given, kind = context.params, KINDS.get(context.info_name or "")
     outputs = {key: Path(given[key]) for key in OUTPUTS if given.get(key) is not None}
@@ -43,6 +48,12 @@ def check_outputs(context: typer.Context) -> None:
             raise UsageError(
                 f"{output} is an input, which the output would replace; name another file"
             )
+    output = outputs.get("output", STANDARD_OUTPUT)
+    if context.info_name in SAVING and output.suffix.lower() in (".csv", ".svg", ".html"):
+        raise UsageError(
+            f"{output}: an answer is saved as JSON, or compact as .npz; expected a file name that "
+            "ends so (compare writes tables, report pages)"
+        )
     draw = outputs.get("draw", STANDARD_OUTPUT)
     if draw != STANDARD_OUTPUT and draw.suffix.lower() != ".svg":
         raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
@@ -64,7 +75,10 @@ def _is_same_file(one: Path, other: str | Path) -> bool:
 
 
 def _holds(path: str | Path, kind: type | None) -> bool:
-    """Return whether a file holds an artefact of a kind."""
-    with suppress(AlltoallError, OSError):
-        return kind is not None and isinstance(load(path), kind)
+    """Return whether a file holds an artefact of a kind, and no comments."""
+    with suppress(AlltoallError, OSError, ValueError):
+        found = kind is not None and load(path)
+        if isinstance(found, Topology) and Path(path).suffix != ".json":
+            return topology_text(found, Path(path)) == Path(path).read_text()
+        return kind is not None and isinstance(found, kind)
     return False

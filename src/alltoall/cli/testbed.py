@@ -7,10 +7,12 @@ from typing import Any
 
 from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import show
+from alltoall.errors import UsageError
 from alltoall.ir.quantities import bytes_per_second, rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.loading import load
 from alltoall.testbed import namespaces
+from alltoall.testbed.launch import ranks_on
 from alltoall.testbed.namespaces import (
     DEFAULT_NAME,
     Bed,
@@ -82,14 +84,25 @@ def down(*, fabric: str = DEFAULT_NAME) -> dict[str, Any]:
     return {"action": "down", "name": fabric, "removed": namespaces.down(fabric)}
 
 
-def execute(command: list[str], *, node: str | None = None, fabric: str = DEFAULT_NAME) -> None:
+def execute(
+    command: list[str],
+    *,
+    node: str | None = None,
+    ranks_per_host: str | None = None,
+    fabric: str = DEFAULT_NAME,
+) -> None:
     """Run a command on a node, or each MPI rank on its own node.
 
     Example: mpiexec -n 27 alltoall testbed exec -- ./program
+
+    Example: mpiexec -n 54 alltoall testbed exec --ranks-per-host 2 -- ./program
     """
     require_testbed()
     bed = bed_called(fabric)
-    prefix = bed.prefix()
+    terminals = len(bed.plan.topology.terminals)
+    prefix = bed.prefix(() if ranks_per_host is None else ranks_on(ranks_per_host, terminals))
+    if node is not None and ranks_per_host is not None:
+        raise UsageError("a node and ranks per host; expected one of them")
     if node is not None:
         prefix.insert(-1, str(bed.plan.topology.node_of(node)))
     sys.stdout.flush()

@@ -262,7 +262,7 @@ def _read_anything(value: Any) -> Any:
     return value
 
 
-ANYTHING = Kind("anything", "anything", _read_anything)
+ANYTHING = Kind("what a file may be called", "names of files", _read_anything)
 PATH = Kind("a path", "paths", _read_path)
 PLAIN: Mapping[Any, Kind] = {
     None: Kind("None", "None", lambda value: value if value is None else _refuse()),

@@ -151,7 +151,7 @@ def lower(
     if phases is not None and isinstance(found, Routes):
         # By name: nothing else here needs a solver, and that takes longer to load than to lower.
         split_phases = load("alltoall.routes.phases:split_phases")
-        options = replace(options, phase=split_phases(found, phases, loss))
+        options = replace(options, phase=split_phases(found, phases or None, loss))
     if isinstance(found, Schedule) and options.rank is not None:
         found = schedule_by_rank(found, options.rank)
     name = name or f"alltoall{target.suffix}"

@@ -16,7 +16,7 @@ from alltoall.runtime.launch import RunSettings, run_schedule
 from alltoall.runtime.parts import rank_work, read_work
 from alltoall.runtime.worker import RUNTIMES
 from alltoall.runtime.wrap import environment_for
-from alltoall.testbed.report import BedReport, BedSettings, SharedReport
+from alltoall.testbed.report import BedReport, BedSettings, RanksPerHost, SharedReport
 from alltoall.topologies.given import Given
 from alltoall.verification import verify
 
@@ -51,6 +51,7 @@ def run(
     weights: str = BedSettings.weights,
     steering: str = BedSettings.steering,
     cut: str | None = None,
+    ranks_per_host: RanksPerHost | None = None,
     jobs: Sequence[Schedule | str | PathLike[str]] | None = None,
 ) -> Report | BedReport | SharedReport:
     """Execute a schedule on ranks, check every byte, and time it beside the library's own.
@@ -79,12 +80,16 @@ def run(
     )
     if jobs and on != TESTBED:
         raise UsageError(f"jobs that share the links of {on!r}, which has none; expected a testbed")
-    asked = BedSettings(rate, fabric, topology, through, native, weights, steering, cut)
+    asked = BedSettings(
+        rate, fabric, topology, through, native, weights, steering, cut, ranks_per_host
+    )
     if on == TESTBED:
         if jobs:
             return share_testbed([subject, *jobs], settings, asked)
         return run_on_testbed(subject, settings, asked)
     _refuse_testbed_options(on, asked)
+    if mpi is not None and on != "mpi":
+        raise UsageError(f"an MPI on {on!r}, which has none; expected --on mpi, or leave --mpi out")
     if isinstance(subject, Schedule | Routes):
         work = rank_work(f"{type(subject).__name__} of {subject.problem.topology.name}", subject)
     else:

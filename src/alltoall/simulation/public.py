@@ -79,7 +79,7 @@ def simulate(
     flows: int = 1,
     chunk_bytes: str | int | None = None,
     phases: int | None = None,
-    phase_loss: float = PHASE_LOSS,
+    phase_loss: float | None = None,
     resolution: float | None = None,
     topology: Given | None = None,
     jobs: Sequence[Routes | str | PathLike[str]] | None = None,
@@ -110,6 +110,8 @@ def simulate(
             "routes, the messages of a schedule (lower --to messages), or MSCCL XML"
         )
     parts = tuple(map(job_of, jobs or ()))
+    if phase_loss is not None and phases is None:
+        raise UsageError("a loss of phases without phases; add --phases, or leave --phase-loss out")
     _require_use(found, bool(parts), (sync, sharing), fluid, phases, topology)
     place = _joint_place(found, parts, topology).less(background)
     fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
@@ -131,7 +133,9 @@ def simulate(
     if isinstance(found, Routes):
         split = [found]
         if phases is not None:
-            phase = split_phases(found, phases or None, phase_loss)
+            phase = split_phases(
+                found, phases or None, PHASE_LOSS if phase_loss is None else phase_loss
+            )
             split = [found.select(np.flatnonzero(phase == at)) for at in range(phase.max() + 1)]
         model, rows = FLUID, routes_alone(split, asked)
         resolution = fluid.resolution_for(found.count)

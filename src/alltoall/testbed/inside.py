@@ -5,7 +5,8 @@
     run                 the same with batches only
     read                JSON of namespaces on standard input; prints what each has counted
     exec RECORD [NODE]  enter the namespace of a node, or of the rank that MPI says we are, and
-                        become the command behind `--`
+                        become the command behind `--`; `ranks=2,1,2` in place of a node is how
+                        many ranks each terminal has
 
 Runs by its path on the standard library alone, so that a rank starts in milliseconds.
 """
@@ -152,13 +153,19 @@ def _retransmits() -> int:
 def _become(words: list[str]) -> None:
     cut = words.index("--")
     record = json.loads(Path(words[0]).read_text(encoding="utf-8"))
-    node = int(words[1]) if cut > 1 else _own_node(record["terminals"])
+    asked, terminals = words[1] if cut > 1 else "", record["terminals"]
+    if asked.startswith("ranks="):
+        counts = map(int, asked.partition("=")[2].split(","))
+        terminals = [n for n, ranks in zip(terminals, counts, strict=True) for _ in range(ranks)]
+        asked = ""
+    node = int(asked) if asked else _own_node(terminals)
     home = os.open("/proc/self/ns/net", os.O_RDONLY)
     enter(record["namespaces"][node])
     for port in _launcher_ports():
         _relay(port, home)
     os.close(home)
-    os.environ.update({**record["environment"], **os.environ})
+    host = {"ALLTOALL_HOST": record["hosts"][node]}
+    os.environ.update({**record["environment"], **host, **os.environ})
     try:
         os.execvp(words[cut + 1], words[cut + 1 :])
     except OSError as error:

@@ -1,5 +1,6 @@
 """Run a schedule or its lowered form on a fabric, and the library's own all-to-all."""
 
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import UsageError, VerificationError
-from alltoall.ir.chunks import shards_of
+from alltoall.ir.arrays import starts_of
+from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.ir.topology import Topology
 from alltoall.runtime.launch import LaunchContext, RunSettings, run_ranks
 from alltoall.runtime.metered import Reading
@@ -21,7 +23,7 @@ from alltoall.runtime.parts import RankWork
 from alltoall.testbed.loads import device_bytes, differences, pair_bytes
 from alltoall.testbed.namespaces import Bed, Counted, counted, cut_since, down, remove_orphans, up
 from alltoall.testbed.plan import IDENTITY, NETWORK
-from alltoall.testbed.report import BedReport, BedRow
+from alltoall.testbed.report import BedReport, BedRow, RanksPerHost
 
 DEVICE_VARIABLES = ("FI_TCP_IFACE", "GLOO_SOCKET_IFNAME")
 """Variables that set the network device of MPICH and gloo."""
@@ -35,11 +37,11 @@ def device_variables(scheduled: bool) -> dict[str, str]:
     return dict.fromkeys(DEVICE_VARIABLES, IDENTITY if scheduled else NETWORK)
 
 
-def placed(mpi: Mpi, bed: Bed, scheduled: bool) -> Mpi:
-    """Return an MPI whose ranks are on the nodes of a fabric."""
+def placed(mpi: Mpi, bed: Bed, scheduled: bool, ranks: Sequence[int] = ()) -> Mpi:
+    """Return an MPI whose ranks are on the nodes of a fabric, one each or so many."""
     require_kind(mpi)
     environment = {**mpi.environment, **device_variables(scheduled)}
-    return replace(mpi, environment=environment, place=tuple(bed.prefix()))
+    return replace(mpi, environment=environment, place=tuple(bed.prefix(ranks)))
 
 
 def require_kind(mpi: Mpi) -> None:
@@ -51,19 +53,35 @@ def require_kind(mpi: Mpi) -> None:
         )
 
 
+MOST_RANKS = 128
+"""Ranks that a host may have."""
+
 THROUGH = ("mpi", "torch")
 """The runtimes whose ranks can be put on the nodes of a fabric."""
 
 
+@dataclass(frozen=True)
+class Hosted:
+    """Several ranks per host: how many each terminal has, and what all of them together call.
+
+    They call the library's all-to-all, and `environment` puts the schedule under it.
+    """
+
+    ranks: tuple[int, ...]
+    every: RankWork
+    environment: dict[str, str]
+
+
 @dataclass(frozen=True, eq=False)
 class BedWork:
-    """The work of the ranks on a fabric, and the bound of its demand.
+    """The work of a fabric's terminals, and the bound of its demand.
 
     `bound` is the least time that any all-to-all takes, in shards over capacity 1.
     """
 
     work: RankWork
     bound: float
+    hosted: Hosted | None = None
 
     @property
     def name(self) -> str:
@@ -72,8 +90,31 @@ class BedWork:
 
     @property
     def parts(self) -> Runnable:
-        """The work of each rank."""
+        """The work of each terminal."""
         return self.work.parts
+
+    def shard(self, size: int) -> PerShard:
+        """Return the bytes that terminals send each other if ranks have shards of a size."""
+        if self.hosted is None:
+            return shards_of(demand_of(self.parts), size)
+        return PerShard(
+            len(self.hosted.ranks), counts=size * np.outer(self.hosted.ranks, self.hosted.ranks)
+        )
+
+
+def ranks_on(given: RanksPerHost, hosts: int) -> tuple[int, ...]:
+    """Return how many ranks each host has."""
+    words = given.split(",") if isinstance(given, str) else given
+    try:
+        counts = [int(each) for each in ([words] if isinstance(words, int) else words)]
+    except (TypeError, ValueError):
+        counts = []
+    if len(counts) not in (1, hosts) or not 1 <= min(counts) <= max(counts) <= MOST_RANKS:
+        raise UsageError(
+            f"ranks per host {reprlib.repr(given)}; expected a number from 1 to {MOST_RANKS}, or "
+            f"one for each of {hosts} hosts, such as 2,2,4"
+        )
+    return tuple(counts * hosts if len(counts) == 1 else counts)
 
 
 @contextmanager
@@ -129,7 +170,7 @@ def run_on_bed(
     return BedReport(
         fabric=bed.plan.name,
         topology=bed.plan.topology.name,
-        ranks=ranks,
+        ranks=ranks if work.hosted is None else sum(work.hosted.ranks),
         rate=bed.plan.bytes_per_second,
         runtime=ours["runtime"],
         native=ours["native"] if native else None,
@@ -158,8 +199,16 @@ def told(
         require_kind(find_mpi(settings.mpi))
     # A schedule is for neighbours; a library knows none, and is given a network.
     variables = device_variables(scheduled=way == "ours")
-    place = LaunchContext(tuple(bed.prefix()), variables, lambda: cut_since(bed) or watch())
-    return run_ranks(work.work, through, settings, subject, place, way, gates)
+    hosted = work.hosted
+    prefix = tuple(bed.prefix(() if hosted is None else hosted.ranks))
+    if hosted is None:
+        place = LaunchContext(prefix, variables, lambda: cut_since(bed) or watch())
+        return run_ranks(work.work, through, settings, subject, place, way, gates)
+    under = variables | (hosted.environment if way == "ours" else {})
+    place = LaunchContext(prefix, under, lambda: cut_since(bed) or watch())
+    found = run_ranks(hosted.every, through, settings, subject, place, "native", gates)
+    library = found["runtime"].partition(",")[0]
+    return {**found, "runtime": f"{library}, {found['native']} of ranks on hosts under wrap"}
 
 
 def _wrong(bed: Bed, work: BedWork, reading: Reading) -> Iterator[str]:
@@ -167,7 +216,9 @@ def _wrong(bed: Bed, work: BedWork, reading: Reading) -> Iterator[str]:
     plan = bed.plan
     seen: dict[tuple[int, str], int] = {}
     node = plan.topology.terminals.tolist()
-    own = {place: rank for rank, place in enumerate(node)}
+    # All ranks of a node read the same counters.
+    first = starts_of((1,) * len(node) if work.hosted is None else work.hosted.ranks)
+    own = dict(zip(node, first.tolist(), strict=False))
     for cable in plan.cables:
         for device, other in (cable, cable[::-1]):
             if device.node in own:
@@ -200,15 +251,14 @@ def sent_otherwise(
 
 def _expected(bed: Bed, work: BedWork, size: int) -> dict[tuple[int, str], int]:
     """Return the expected bytes through each device in one all-to-all."""
-    pairs = pair_bytes(work.parts, shards_of(demand_of(work.parts), size))
+    pairs = pair_bytes(work.parts, work.shard(size))
     return device_bytes(bed.plan, pairs, frozenset(bed.cut))
 
 
 def _row(
     bed: Bed, work: BedWork, reading: Reading, native: Reading | None, ok: bool, drops: int
 ) -> BedRow:
-    plan, demand = bed.plan, demand_of(work.parts)
-    shard = shards_of(demand, reading.bytes)
+    plan, shard = bed.plan, work.shard(reading.bytes)
     sent = shard.total / shard.ranks
     seconds = median(reading.seconds)
     credit = _credit(bed, _expected(bed, work, reading.bytes))

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -78,9 +78,13 @@ class Bed:
         nodes = range(self.plan.topology.nodes)
         return [str(NAMESPACES / self.plan.namespace(node)) for node in nodes]
 
-    def prefix(self) -> list[str]:
-        """Return the command prefix that runs a rank on its node."""
-        return [*INSIDE, "exec", str(self.record), "--"]
+    def prefix(self, ranks: Sequence[int] = ()) -> list[str]:
+        """Return the command prefix that runs a rank on its node.
+
+        `ranks` is how many each terminal has, if not one.
+        """
+        counts = [f"ranks={','.join(map(str, ranks))}"] if ranks else []
+        return [*INSIDE, "exec", str(self.record), *counts, "--"]
 
     def save(self) -> None:
         """Write the record."""
@@ -96,6 +100,7 @@ class Bed:
                 "cut": list(self.cut),
                 "made": self.made,
                 "namespaces": self.namespaces,
+                "hosts": [plan.topology.node_name(node) for node in range(plan.topology.nodes)],
                 "terminals": plan.topology.terminals.tolist(),
                 "environment": ENVIRONMENT,
                 "topology": topology_to_json(plan.topology),

@@ -20,14 +20,24 @@ from alltoall.ir.topology import Topology
 from alltoall.loading import LoweredText, opened
 from alltoall.lowering import parse_lowered
 from alltoall.lowering.tables.routed_file import RoutedFile, rebuild
+from alltoall.lp.settings import silent
 from alltoall.routes.phases import split_phases
 from alltoall.routes.public import route
 from alltoall.runtime.launch import RunSettings, require_runnable
+from alltoall.runtime.mpiexec import find_mpi
 from alltoall.runtime.needs import demand_of, require_memory
 from alltoall.runtime.parts import rank_work
+from alltoall.runtime.wrap import environment_for
 from alltoall.schedules.public import schedule
 from alltoall.testbed.drill import Run, drill
-from alltoall.testbed.launch import BedWork, run_on_bed, temporary_bed
+from alltoall.testbed.launch import (
+    KIND,
+    BedWork,
+    Hosted,
+    ranks_on,
+    run_on_bed,
+    temporary_bed,
+)
 from alltoall.testbed.loads import pair_bytes, require_paths
 from alltoall.testbed.namespaces import Bed, bed_called, require_testbed, reroute
 from alltoall.testbed.plan import merged
@@ -57,6 +67,10 @@ def run_on_testbed(given: Subject, run: RunSettings, asked: BedSettings) -> BedR
         if isinstance(subject, RoutedFile):
             problem = subject.problem or Problem.all_to_all(bed.plan.topology)
             subject = rebuild(subject, problem, subject.certificate)
+        if asked.ranks_per_host is not None and not isinstance(subject, Schedule):
+            raise UsageError(
+                f"{name}: ranks per host of {type(subject).__name__}; expected a schedule"
+            )
         if asked.cut is not None:
             return _drilled(bed, subject, name, run, asked)
         if isinstance(subject, Routes):
@@ -120,7 +134,32 @@ def _work(bed: Bed, answer: Schedule, name: str, run: RunSettings, asked: BedSet
     unit = max(run.sizes)
     pairs = pair_bytes(work.parts, shards_of(demand_of(work.parts), unit))
     require_paths(bed, answer, pairs, unit)
-    return BedWork(work, answer.bound)
+    if asked.ranks_per_host is None:
+        return BedWork(work, answer.bound)
+    ranks = ranks_on(asked.ranks_per_host, len(bed.plan.topology.terminals))
+    hosted = _hosted(answer, ranks, run, asked.through)
+    require_memory([hosted.every.parts], run.sizes)
+    demand = np.outer(ranks, ranks).astype(np.float64)
+    np.fill_diagonal(demand, 0.0)
+    if len(set(ranks)) == 1:
+        return BedWork(work, answer.bound * ranks[0] ** 2, hosted)
+    return BedWork(work, solve(bed.plan.topology, demand=demand).bound, hosted)
+
+
+def _hosted(answer: Schedule, ranks: tuple[int, ...], run: RunSettings, through: str) -> Hosted:
+    """Return what several ranks per host do by a schedule for hosts."""
+    if through != "mpi":
+        raise UsageError(f"several ranks per host through {through}; expected mpi, under wrap")
+    if not answer.problem.demand.uniform:
+        raise UsageError(
+            "several ranks per host by a schedule for uneven demand or groups; expected one for "
+            "the uniform all-to-all of hosts"
+        )
+    total = sum(ranks)
+    every = rank_work(f"{total} ranks", schedule(f"complete:{total}"))
+    mpi = find_mpi(run.mpi or KIND)
+    environment = environment_for([answer], launcher=str(mpi.mpiexec), quiet=True, say=silent)
+    return Hosted(ranks, every, environment)
 
 
 def _drilled(

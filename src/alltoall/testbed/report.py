@@ -1,12 +1,16 @@
 """Reports of runs on a fabric: a row per size, or one per job."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from alltoall.testbed.shares import WEIGHTS
 from alltoall.topologies.given import Given
 
 DEFAULT_RATE = "20mbit"
+
+RanksPerHost: TypeAlias = int | str | Sequence[int]
+"""Ranks of each host: a number for all, or one for each as numbers or a text (`2,2,4`)."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class BedSettings:
     weights: str = WEIGHTS[0]
     steering: str = "plain"
     cut: str | None = None
+    ranks_per_host: RanksPerHost | None = None
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,11 @@ class BedRow:
 
     `seconds` is the median of the iterations, each by its slowest rank. An idle link sends its
     first burst in no time: `credit_seconds` is the time that this saved. `throughput` is what a
-    rank sends, over the sum of both; `fraction` is its share of `bound_throughput`, which no
-    schedule exceeds: (N - 1) f b. `ratio` is how much faster it is than the library's own.
-    `load_fraction` is the share of what the largest link load of routes allows. `steal` is the
-    largest share of a processor that others took; `disagreements` name links that did not carry
-    what they should have.
+    host sends, over the sum of both; `fraction` is its share of
+    `bound_throughput`, which no schedule exceeds: (N - 1) f b. `ratio` is how much faster it is
+    than the library's own. `load_fraction` is the share of what the largest link load of routes
+    allows. `steal` is the largest share of a processor that others took; `disagreements` name links
+    that did not carry what they should have.
     """
 
     bytes: int

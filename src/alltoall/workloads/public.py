@@ -24,13 +24,14 @@ from alltoall.loading import load
 from alltoall.lp.settings import silent
 from alltoall.runtime.mpiexec import Mpi, find_mpi
 from alltoall.runtime.parts import all_parts, is_spec
+from alltoall.runtime.wrap import environment_for
 from alltoall.schedules.public import Solver
 from alltoall.schedules.public import schedule as make_schedule
-from alltoall.testbed.launch import KIND, placed
+from alltoall.testbed.launch import KIND, placed, ranks_on
 from alltoall.testbed.namespaces import Bed
 from alltoall.testbed.over_routes import prepared
 from alltoall.testbed.public import bed_for, require_same
-from alltoall.testbed.report import BedSettings
+from alltoall.testbed.report import BedSettings, RanksPerHost
 from alltoall.verification import predict
 from alltoall.workloads.fft3d import GATHERED_POINTS
 from alltoall.workloads.fft3d import needed_bytes as fft_bytes
@@ -70,6 +71,7 @@ def fft3d(
     timeout: str | float = 600.0,
     rate: str | None = None,
     fabric: str | None = None,
+    ranks_per_host: RanksPerHost | None = None,
     routes: Sequence[Routes | str | PathLike[str]] | None = None,
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
@@ -98,19 +100,23 @@ def fft3d(
     """
     require_seed(seed)
     sides, turns = parse_grid(grid), Turns(iterations, warmup)
-    if pencils and routes:
-        raise UsageError("pencils and routes; expected one of them, as routes are for slabs")
+    if pencils and (routes or ranks_per_host):
+        other = "routes" if routes else "ranks per host"
+        raise UsageError(f"pencils and {other}; expected one of them, which is for slabs")
     given = None if schedule is None else _opened(schedule, progress)
     messages = None if given is None else _messages(given)
     size = None if pencils is None else parse_pencils(pencils)
-    count = _ranks_of(messages, prod(size) if size and ranks is None else ranks)
+    hosts = _hosts(messages, ranks_per_host, rate or fabric, routes)
+    count = sum(hosts) or _ranks_of(messages, prod(size) if size and ranks is None else ranks)
     cut = Pencils(sides, *(size or (count,)))
     if cut.ranks != count:
         raise UsageError(
             f"pencils {cut.rows}x{cut.columns} for {count} ranks; expected as many ranks as rows "
             "times columns"
         )
-    ways = [] if size and count > min(sides[:2]) else _ways_of_slabs(messages)
+    ways = _ways("mpi", "schedule", messages, hosts)
+    if size and count > min(sides[:2]):
+        ways = []
     needed = fft_bytes(Pencils(sides, count), GATHERED_POINTS) if ways else 0
     if size:
         needed += fft_bytes(cut, GATHERED_POINTS)
@@ -123,15 +129,32 @@ def fft3d(
     parameters = {"grid": sides, "seed": seed, "gathered_points": gathered, "pencils": size}
     progress(f"{count} ranks at work")
     launch = Launch("fft3d", parameters, count, ways, turns, parse_seconds(timeout))
-    with _where(given, mpi, rate, fabric, routes or ()) as where:
+    with _where(given, mpi, rate, fabric, routes or (), hosts) as where:
         found = where.run(launch)
     return fft_report(cut, found, where.links)
 
 
-def _ways_of_slabs(messages: Messages | None) -> list[WaySpec]:
+def _hosts(
+    messages: Messages | None, given: RanksPerHost | None, place: str | None, routes: object
+) -> tuple[int, ...]:
+    """Return how many ranks each host has; none if each has one."""
+    if given is None:
+        return ()
+    if messages is None or place is None or routes:
+        raise UsageError(
+            "ranks per host, and no schedule for hosts, no testbed that has them, or routes; "
+            "expected --schedule, and --rate or --fabric"
+        )
+    return ranks_on(given, len(messages.ranks))
+
+
+def _ways(on: str, name: str, messages: Messages | None, hosts: Sequence[int]) -> list[WaySpec]:
+    """Return the library's way, and that of a schedule, which on hosts is put under the library."""
+    library = library_way(on)
     if messages is None:
-        return [library_way("mpi")]
-    return [library_way("mpi"), schedule_way("mpi", "schedule", [messages])]
+        return [library]
+    ours = replace(library, name=name) if hosts else schedule_way(on, name, [messages])
+    return [library, ours]
 
 
 def _ways_of_pencils(
@@ -176,6 +199,7 @@ def moe(
     timeout: str | float = 600.0,
     rate: str | None = None,
     fabric: str | None = None,
+    ranks_per_host: RanksPerHost | None = None,
     routes: Sequence[Routes | str | PathLike[str]] | None = None,
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
@@ -199,15 +223,17 @@ def moe(
     turns, limit = Turns(iterations, warmup), parse_seconds(timeout)
     given = None if schedule is None else _opened(schedule, progress)
     template = None if given is None else _messages(given)
-    count = _ranks_of(template, ranks)
+    hosts = _hosts(template, ranks_per_host, rate or fabric, routes)
+    if hosts and resolve:
+        raise UsageError("ranks per host and --resolve; expected one of them")
+    count = sum(hosts) or _ranks_of(template, ranks)
     router = Router(count, tokens, hidden, experts_per_rank, top_k, skew, seed)
     require_memory(moe_bytes(router), count, "take fewer tokens, or fewer numbers of each")
     table = sent_table(router)
     demands = Demands.of(rows_between(router, table))
     known: dict[str, dict[str, Any]] = {}
-    ways = [library_way(on)]
-    if template is not None:
-        ways.append(schedule_way(on, "template", [template]))
+    ways = _ways(on, "template", template, hosts)
+    if template is not None and not hosts:
         known["template"] = _predictions([given, given], demands)
     prepared = None
     if resolve:
@@ -216,7 +242,7 @@ def moe(
         known["resolved"] = _predictions(schedules, demands) | {"solve_seconds": seconds}
     progress(f"{count} ranks at work")
     launch = Launch("moe", router.plain(), count, [*ways, *others], turns, limit, on)
-    with _where(given, mpi, rate, fabric, routes or ()) as where:
+    with _where(given, mpi, rate, fabric, routes or (), hosts) as where:
         found = where.run(launch)
     rows = tuple(MoeRow(**row, **known.get(row["way"], {})) for row in found["rows"])
     return MoeReport(
@@ -249,6 +275,7 @@ def _where(
     rate: str | None,
     fabric: str | None,
     routes: Sequence[Routes | str | PathLike[str]],
+    hosts: Sequence[int],
 ) -> Iterator[Where]:
     """Yield the place of a workload: this machine, or a testbed."""
     if rate is None and fabric is None:
@@ -264,7 +291,16 @@ def _where(
         speed = rate_in_words(bed.plan.bytes_per_second)
         links = f"{bed.plan.topology.name}, links of {speed}"
         steered = {_called(each, index): _routes(each) for index, each in enumerate(routes)}
-        yield Where(links, lambda launch: _on_bed(launch, bed, mpi, steered))
+        chosen = mpi if isinstance(mpi, Mpi) else find_mpi(mpi or KIND)
+        under = _under(schedule, chosen) if hosts else {}
+        yield Where(links, lambda launch: _on_bed(launch, bed, chosen, steered, hosts, under))
+
+
+def _under(schedule: Schedule | None, mpi: Mpi) -> dict[str, str]:
+    """Return what puts a schedule for hosts under the library's all-to-all."""
+    if schedule is None:
+        raise UsageError("ranks per host by messages; expected the schedule, which names hosts")
+    return environment_for([schedule], launcher=str(mpi.mpiexec), quiet=True, say=silent)
 
 
 def _called(routes: Routes | str | PathLike[str], index: int) -> str:
@@ -282,24 +318,31 @@ def _routes(given: Routes | str | PathLike[str]) -> Routes:
 
 
 def _on_bed(
-    launch: Launch, bed: Bed, mpi: str | Mpi | None, routes: Mapping[str, Routes]
+    launch: Launch,
+    bed: Bed,
+    mpi: Mpi,
+    routes: Mapping[str, Routes],
+    hosts: Sequence[int],
+    under: dict[str, str],
 ) -> dict[str, Any]:
     """Run a workload on a testbed: the library's by shortest paths, others by links."""
     if launch.on != "mpi":
         raise UsageError(f"a workload over {launch.on} on a testbed; expected --on mpi")
-    chosen = mpi if isinstance(mpi, Mpi) else find_mpi(mpi or KIND)
     rows: list[Any] = []
     found: dict[str, Any] = {}
     for scheduled in (False, True):
         ways = [way for way in launch.ways if way.name.startswith(LIBRARY) != scheduled]
         if ways:
-            found = run_ranks(replace(launch, ways=ways), placed(chosen, bed, scheduled))
+            there = placed(mpi, bed, scheduled, hosts)
+            if scheduled:
+                there = replace(there, environment={**there.environment, **under})
+            found = run_ranks(replace(launch, ways=ways), there)
             rows += found["rows"]
     for name, each in routes.items():
         with tempfile.TemporaryDirectory(prefix="alltoall-") as folder:
             options = prepared(bed, each, Path(folder))
             way = WaySpec(name, [ExchangeSpec(BY_ROUTES, options)])
-            found = run_ranks(replace(launch, ways=[way]), placed(chosen, bed, scheduled=True))
+            found = run_ranks(replace(launch, ways=[way]), placed(mpi, bed, scheduled=True))
         rows += found["rows"]
     return {**found, "rows": rows}
 

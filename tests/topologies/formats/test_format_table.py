@@ -102,7 +102,7 @@ def test_wrong_words_list_the_valid_ones(tmp_path: Path) -> None:
         read_topology(path, "ibsim")
     with pytest.raises(UsageError, match="no format has this suffix"):
         write_topology(RING, tmp_path / "a.dot")
-    with pytest.raises(UsageError, match="cannot tell its format"):
+    with pytest.raises(UsageError, match="cannot tell its format; say it: alltoall topology FILE"):
         read_topology(save(tmp_path, "a.dot", "graph {}"))
 
 

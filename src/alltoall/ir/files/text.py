@@ -86,6 +86,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     Temporary files of killed writers are removed. A link is followed, an existing file keeps its
     mode, and a device or a pipe is written to directly.
     """
+    if "\0" in str(path):
+        raise UsageError(f"{str(path)!r}: cannot be written: a NUL in its name")
     try:
         target = Path(os.path.realpath(path))
         mode = _mode_of(target)

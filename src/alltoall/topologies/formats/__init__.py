@@ -202,7 +202,10 @@ def _guess(path: Path, text: str) -> str:
     certain = suffix in ("edgelist", "graphml") and path.suffix.lower() != ".txt"
     key = suffix if certain else _sniff(text) or suffix
     if key is None:
-        raise UsageError(f"{path}: cannot tell its format; name one of {_names(reading=True)}")
+        raise UsageError(
+            f"{path}: cannot tell its format; say it: alltoall topology FILE --format FORMAT "
+            f"-o net.json, FORMAT one of {_names(reading=True)}"
+        )
     return key
 
 
