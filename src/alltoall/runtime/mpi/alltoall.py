@@ -141,7 +141,9 @@ class Alltoall:
         self, given: Bytes, taken: Bytes, shard: PerShard, offsets: tuple[Ints, Ints]
     ) -> "Pending":
         if self._pending is not None and not self._pending.done:
-            raise UsageError("the call before is not over; wait for it, or make a second Alltoall")
+            raise UsageError(
+                "the previous call is not complete; wait for it, or make a second Alltoall"
+            )
         if isinstance(self._exchange, InC) and shard.most > LARGEST_SHARD:
             self._exchange.free()
             self._exchange = InPython(self._plan, self._comm, "dataflow")
