@@ -1,9 +1,9 @@
-/* MPI_Alltoall as a program calls it, beside PMPI_Alltoall, which nobody interposes, in turns.
+/* MPI_Alltoall as a program calls it, or PMPI_Alltoall, which nobody interposes, or both in turns.
  *
- *   alltoall ROUNDS CALLS BYTES...
+ *   alltoall ours|own|both ROUNDS CALLS BYTES...
  *
- * prints a line for each size of a shard: the size, and the microseconds of a call of either, the
- * least of all rounds, each the mean of many calls on the slowest rank.
+ * prints a line for each size of a shard: the size, and the microseconds of a call of each, the least
+ * and the median of all rounds, each the mean of many calls on the slowest rank.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -24,25 +24,40 @@ static double timed(call *function, const void *send, void *recv, int bytes, int
     return slowest;
 }
 
+static int in_order(const void *one, const void *other)
+{
+    double first = *(const double *)one, second = *(const double *)other;
+    return (first > second) - (first < second);
+}
+
 int main(int argc, char **argv)
 {
     call *functions[] = {MPI_Alltoall, PMPI_Alltoall};
-    int ranks, rank;
+    int ranks, rank, rounds = atoi(argv[2]), calls = atoi(argv[3]);
+    int first = !strcmp(argv[1], "own"), last = !!strcmp(argv[1], "ours");
+    double *took = malloc(sizeof(double) * 2 * (size_t)rounds);
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int size = 3; size < argc; size++) {
-        int bytes = atoi(argv[size]), rounds = atoi(argv[1]), calls = atoi(argv[2]);
+    for (int size = 4; size < argc; size++) {
+        int bytes = atoi(argv[size]);
         char *send = malloc((size_t)bytes * ranks), *recv = malloc((size_t)bytes * ranks);
-        double least[2] = {1e9, 1e9};
         memset(send, rank, (size_t)bytes * ranks);
+        for (int way = first; way <= last; way++)
+            functions[way](send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
         for (int round = 0; round < rounds; round++)
-            for (int which = 0; which < 2; which++) {
-                double took = timed(functions[which], send, recv, bytes, calls);
-                least[which] = took < least[which] ? took : least[which];
+            for (int way = first; way <= last; way++)
+                took[way * rounds + round] = timed(functions[way], send, recv, bytes, calls);
+        if (rank == 0) {
+            printf("%d", bytes);
+            for (int way = first; way <= last; way++) {
+                double *own = took + way * rounds;
+                qsort(own, (size_t)rounds, sizeof(double), in_order);
+                printf(" %.3f %.3f", 1e6 * own[0], 1e6 * own[rounds / 2]);
             }
-        if (rank == 0)
-            printf("%d %.3f %.3f\n", bytes, 1e6 * least[0], 1e6 * least[1]);
+            printf("\n");
+            fflush(stdout);
+        }
         free(send);
         free(recv);
     }

@@ -83,11 +83,11 @@ def in_c(mpi: Mpi, mpicc: Path, ranks: int, folder: Path) -> Iterator[tuple[int,
     """Yield the seconds of a call for each size, from a program in C."""
     program = folder / "alltoall"
     subprocess.run([mpicc, "-O2", "-o", program, PROGRAM], check=True)
-    job = [str(program), str(ROUNDS), str(CALLS), *map(str, SIZES)]
+    job = [str(program), "both", str(ROUNDS), str(CALLS), *map(str, SIZES)]
     wrap = [sys.executable, "-m", "alltoall", "wrap", str(folder / "schedule.json"), "--mpicc"]
     for line in said([*wrap, str(mpicc), "--", *mpi.command(ranks, job)], mpi, ranks, folder):
         if line[:1].isdigit():
-            size, wrapped, own = line.split()
+            size, wrapped, _, own, _ = line.split()
             yield int(size), {"wrapped": float(wrapped) / 1e6, "own": float(own) / 1e6}
 
 

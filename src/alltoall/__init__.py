@@ -57,7 +57,8 @@ _WHERE = {
     "alltoall.lowering.public": ("lower",),
     "alltoall.reports.public": ("report",),
     "alltoall.routes.public": ("route",),
-    "alltoall.runtime.public": ("run", "wrap"),
+    "alltoall.runtime.public": ("run",),
+    "alltoall.runtime.wrap": ("wrap",),
     "alltoall.schedules.public": ("Solver", "schedule"),
     "alltoall.simulation.public": ("simulate",),
     "alltoall.topologies.families": ("register_family",),
@@ -99,7 +100,7 @@ if MYPY:
     from alltoall.reports.public import report as report
     from alltoall.routes.public import route as route
     from alltoall.runtime.public import run as run
-    from alltoall.runtime.public import wrap as wrap
+    from alltoall.runtime.wrap import wrap as wrap
     from alltoall.schedules.public import Solver as Solver
     from alltoall.schedules.public import schedule as schedule
     from alltoall.simulation.public import simulate as simulate

@@ -19,8 +19,8 @@ from alltoall.comparing import compare as comparing
 from alltoall.comparing.compare import values_of
 from alltoall.comparing.comparison import Comparison, Row
 from alltoall.errors import UsageError
-from clusters import running_cluster
 from command_line import Run
+from dask_clusters import running_cluster
 
 TORUS, KAUTZ = "torus:3x3", "genkautz:n=10,d=3"
 

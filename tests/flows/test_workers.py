@@ -20,7 +20,7 @@ from alltoall.routes.extp import route_extp
 from alltoall.settings import RouteSettings, cores
 from alltoall.topologies.spec import build
 from cluster_tasks import die, double, double_or_die, refuse
-from clusters import Cluster, running_cluster
+from dask_clusters import Cluster, running_cluster
 
 PROBLEM = Problem.all_to_all(build("genkautz:n=10,d=3"))
 

@@ -42,11 +42,11 @@ def test_memory_that_just_fits(free: int, fits: bool, monkeypatch: pytest.Monkey
 
 
 def test_the_need_has_buffers_and_scratch() -> None:
-    """Five buffers of all shards, the pattern, and twice the scratch in slots of a whole chunk."""
+    """Four buffers of all shards, the pattern, and twice the scratch in slots of a whole chunk."""
     messages = messages_of(hop_schedule(build("ring:5"), 2))
     scratch = [part.scratch for part in messages.ranks]
     assert max(scratch) > 0
-    expected = [(64 << 20) + (5 * 5 + 12) * 7 + 2 * slots * 4 for slots in scratch]
+    expected = [(64 << 20) + (4 * 5 + 12) * 7 + 2 * slots * 4 for slots in scratch]
     assert needs.needed_bytes(messages, 7) == expected
 
 

@@ -20,7 +20,7 @@ import os, sys, time
 if "alltoall.runtime.worker" in sys.orig_argv:
     pipe, clock, told = os.open({pipe!r}, os.O_WRONLY), time.perf_counter, []
     def perf_counter():
-        if not told and sys._getframe(1).f_code.co_name == "_timed":
+        if not told and sys._getframe(1).f_code.co_name == "timed":
             told.append(os.write(pipe, b"%7d\\n" % os.getpid()))
         return clock()
     time.perf_counter = perf_counter

@@ -12,8 +12,7 @@ import typer
 
 from alltoall.cli.options import options_of, with_parameters
 from alltoall.errors import UsageError
-from alltoall.runtime.public import wrap
-from alltoall.runtime.wrap import file_and_size
+from alltoall.runtime.wrap import file_and_size, wrap
 
 SEPARATOR = "--"
 

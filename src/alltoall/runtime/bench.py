@@ -130,35 +130,20 @@ def measure(endpoint: Endpoint, sizes: list[int], iterations: int, warmup: int) 
 def _measure_size(
     endpoint: Endpoint, size: int, iterations: int, warmup: int
 ) -> tuple[Row, list[str]]:
-    shard = shards_of(endpoint.demand, size)
-    send = [sent_by(rank, shard) for rank in endpoint.here]
-    sizes = [int(shard.outputs()[rank]) for rank in endpoint.here]
-    recv, other = ([np.empty(each, dtype=np.uint8) for each in sizes] for _ in range(2))
-    violations = check_exchange(endpoint, endpoint.exchange, send, recv, size)
+    trial = Trial(endpoint, size)
+    shard = trial.shard
+    violations = trial.wrong(endpoint.exchange)
     ours, native = [], []
     for _ in range(warmup + iterations):
-        ours.append(_timed(endpoint, endpoint.exchange, send, recv, shard))
+        ours.append(trial.timed(endpoint.exchange))
         if endpoint.native_name:
-            native.append(_timed(endpoint, endpoint.native, send, other, shard))
+            native.append(trial.timed(endpoint.native))
     # Once more after many calls, on buffers that requests have been bound to for long.
-    violations += check_exchange(endpoint, endpoint.exchange, send, recv, size)
+    violations += trial.wrong(endpoint.exchange)
     mine = _times(endpoint, ours[warmup:], shard)
     theirs = _times(endpoint, native[warmup:], shard) if native else None
     ratio = theirs.mean / mine.mean if theirs else None
     return Row(size, shard.stored // endpoint.ranks, mine, theirs, ratio), violations
-
-
-def _timed(
-    endpoint: Endpoint,
-    exchange: Exchanging,
-    send: list[Bytes],
-    recv: list[Bytes],
-    shard: PerShard,
-) -> float:
-    endpoint.barrier()
-    started = time.perf_counter()
-    exchange(send, recv, shard)
-    return time.perf_counter() - started
 
 
 def _times(endpoint: Endpoint, seconds: list[float], shard: PerShard) -> Times:
@@ -176,22 +161,32 @@ def _times(endpoint: Endpoint, seconds: list[float], shard: PerShard) -> Times:
     )
 
 
-def check_exchange(
-    endpoint: Endpoint,
-    exchange: Exchanging,
-    send: list[Bytes],
-    recv: list[Bytes],
-    size: int,
-) -> list[str]:
-    """Exchange once into a buffer of wrong bytes; return the shards that stay wrong on any rank."""
-    shard = shards_of(endpoint.demand, size)
-    for taken, rank in zip(recv, endpoint.here, strict=True):
-        taken[:] = ~received_by(rank, shard)
-    exchange(send, recv, shard)
-    found: list[str] = []
-    for taken, rank in zip(recv, endpoint.here, strict=True):
-        found += wrong_bytes(taken, rank, shard, size)
-    return [each for told in endpoint.gather(found) for each in told]
+class Trial:
+    """The buffers of the ranks here, for shards of one size."""
+
+    def __init__(self, endpoint: Endpoint, size: int) -> None:
+        self.endpoint, self.size = endpoint, size
+        self.shard = shards_of(endpoint.demand, size)
+        self.send = [sent_by(rank, self.shard) for rank in endpoint.here]
+        sizes = self.shard.outputs()
+        self.recv = [np.empty(int(sizes[rank]), dtype=np.uint8) for rank in endpoint.here]
+
+    def timed(self, exchange: Exchanging) -> float:
+        """Return the seconds of an exchange after a barrier."""
+        self.endpoint.barrier()
+        started = time.perf_counter()
+        exchange(self.send, self.recv, self.shard)
+        return time.perf_counter() - started
+
+    def wrong(self, exchange: Exchanging) -> list[str]:
+        """Exchange into buffers in which every byte is wrong; return what still is, anywhere."""
+        for taken, rank in zip(self.recv, self.endpoint.here, strict=True):
+            np.invert(received_by(rank, self.shard), out=taken)
+        exchange(self.send, self.recv, self.shard)
+        found: list[str] = []
+        for taken, rank in zip(self.recv, self.endpoint.here, strict=True):
+            found += wrong_bytes(taken, rank, self.shard, self.size)
+        return [each for told in self.endpoint.gather(found) for each in told]
 
 
 def wrong_bytes(found: Bytes, rank: int, shard: PerShard, size: int) -> list[str]:

@@ -102,8 +102,7 @@ def run_ranks(
     `gates` are the files by which metered runs begin together, the first for this run.
     """
     with grouped() as group:
-        job = _job(work, on, settings, group.folder)
-        job = replace(job, metered=metered, gates=[str(each) for each in gates])
+        job = _job(work, on, settings, group.folder, metered, gates)
         commands = _commands(job, settings, work.parts, group.folder, place)
         group.run(commands, settings.timeout, subject, place.watch)
         return result_of(Path(job.results), commands[0], subject)
@@ -127,23 +126,29 @@ def require_runnable(work: RankWork, on: str, ranks: int | None, settings: RunSe
     require_memory([work.parts], settings.sizes)
 
 
-def _job(work: RankWork, on: str, settings: RunSettings, folder: Path) -> RunJob:
+def _job(
+    work: RankWork,
+    on: str,
+    settings: RunSettings,
+    folder: Path,
+    metered: str | None,
+    gates: Sequence[Path],
+) -> RunJob:
     path = folder / "run.messages"
     if isinstance(work.parts, Messages):
         write_text(path, messages_text(work.parts))
     else:
         assert work.file is not None
         write_bytes(path, work.file)
+    told = {key: value for key, value in vars(settings).items() if key != "mpi"}
     return RunJob(
         messages=str(path),
         program=not isinstance(work.parts, Messages),
         on=on,
-        sizes=list(settings.sizes),
-        iterations=settings.iterations,
-        warmup=settings.warmup,
-        sync=settings.sync,
-        timeout=settings.timeout,
         results=str(folder / "report.json"),
+        metered=metered,
+        gates=[str(each) for each in gates],
+        **{**told, "sizes": list(settings.sizes)},
     )
 
 

@@ -5,16 +5,12 @@ Counters are read between two barriers, which add a few packets. An iteration is
 machines on the host stole too much processor time.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from alltoall.ir.chunks import PerShard, shards_of
-from alltoall.runtime.bench import Bytes, Endpoint, Exchanging, check_exchange, sent_by
+from alltoall.runtime.bench import Endpoint, Exchanging, Trial
 
 MOST_STEAL = 0.10
 """Largest share of a processor stolen during a valid iteration."""
@@ -62,71 +58,48 @@ def meter(
     exchange = {"ours": endpoint.exchange, "native": endpoint.native}[way]
     readings: list[Reading] = []
     for size in sizes:
-        readings.append(_reading(endpoint, exchange, size, iterations, warmup, ready))
+        readings.append(_reading(Trial(endpoint, size), exchange, iterations, warmup, ready))
         if readings[-1].violations:
             break
     return readings
 
 
 def _reading(
-    endpoint: Endpoint,
-    exchange: Exchanging,
-    size: int,
-    iterations: int,
-    warmup: int,
-    ready: Callable[[], None],
+    trial: Trial, exchange: Exchanging, iterations: int, warmup: int, ready: Callable[[], None]
 ) -> Reading:
-    shard = shards_of(endpoint.demand, size)
-    send = [sent_by(rank, shard) for rank in endpoint.here]
-    recv = [np.empty(int(shard.outputs()[rank]), dtype=np.uint8) for rank in endpoint.here]
-    violations = check_exchange(endpoint, exchange, send, recv, size)
+    endpoint = trial.endpoint
+    violations = trial.wrong(exchange)
     for _ in range(warmup):
-        exchange(send, recv, shard)
+        exchange(trial.send, trial.recv, trial.shard)
     if endpoint.here[0] == 0:
         ready()
     endpoint.barrier()
     before = _counters()
-    seconds: list[float] = []
-    steal: list[float] = []
+    kept: list[tuple[float, float]] = []
     calls = 0
-    while len(seconds) < iterations:
-        slowest, stolen = _timed(endpoint, exchange, send, recv, shard)
+    while len(kept) < iterations:
+        endpoint.barrier()
+        stolen = steal_seconds()
+        seconds = trial.timed(exchange)
+        share = (steal_seconds() - stolen) / max(seconds, 1e-9)
+        # The slowest has waited for all others: its clock spans the whole.
+        slowest: tuple[float, float] = max(map(tuple, endpoint.gather((seconds, share))))
         calls += 1
-        if stolen > MOST_STEAL and calls - len(seconds) <= MOST_REPEATS * iterations:
-            continue
-        seconds.append(slowest)
-        steal.append(stolen)
+        if slowest[1] <= MOST_STEAL or calls - len(kept) > MOST_REPEATS * iterations:
+            kept.append(slowest)
     endpoint.barrier()
     after = _counters()
     told = endpoint.gather(_difference(before, after))
     return Reading(
-        bytes=size,
-        seconds=seconds,
-        steal=steal,
+        bytes=trial.size,
+        seconds=[seconds for seconds, _ in kept],
+        steal=[steal for _, steal in kept],
         calls=calls,
         sent=[each["sent"] for each in told],
         received=[each["received"] for each in told],
         retransmits=sum(each["retransmits"] for each in told),
         violations=violations,
     )
-
-
-def _timed(
-    endpoint: Endpoint,
-    exchange: Exchanging,
-    send: list[Bytes],
-    recv: list[Bytes],
-    shard: PerShard,
-) -> tuple[float, float]:
-    """Return the seconds of the slowest rank, and the steal that any of them saw."""
-    endpoint.barrier()
-    stolen, started = steal_seconds(), time.perf_counter()
-    exchange(send, recv, shard)
-    seconds = time.perf_counter() - started
-    share = (steal_seconds() - stolen) / max(seconds, 1e-9)
-    told: list[tuple[float, float]] = [tuple(each) for each in endpoint.gather((seconds, share))]
-    # The slowest has waited for all others: its clock spans the whole.
-    return max(told)
 
 
 def _counters() -> dict[str, Any]:

@@ -11,8 +11,8 @@ from alltoall.ir.messages import Messages
 from alltoall.ir.program import Program
 from alltoall.runtime.spans import slot_bytes
 
-BUFFERS = 5
-"""Buffers of a rank at once: sent, received by either all-to-all, expected, and compared."""
+BUFFERS = 4
+"""Buffers of a rank at once: sent, received, expected, and compared."""
 
 STAGED = 4
 """Further buffers of a program: chunks in rows, and packets in transit."""

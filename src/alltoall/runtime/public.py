@@ -1,4 +1,4 @@
-"""`alltoall.run`, real bytes between real processes, and `alltoall.wrap`, under any MPI program."""
+"""`alltoall.run`: real bytes between real processes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,7 +15,6 @@ from alltoall.runtime.bench import Report
 from alltoall.runtime.launch import RunSettings, run_schedule
 from alltoall.runtime.parts import rank_work, read_work
 from alltoall.runtime.worker import RUNTIMES
-from alltoall.runtime.wrap import environment_for
 from alltoall.testbed.report import BedReport, BedSettings, RanksPerHost, SharedReport
 from alltoall.topologies.given import Given
 from alltoall.verification import verify
@@ -99,42 +98,6 @@ def run(
     if not isinstance(work.parts, Messages):
         verify(work.parts)  # Ranks would wait in vain if it were no all-to-all that ends.
     return run_schedule(work, on, settings, ranks)
-
-
-def wrap(
-    files: Sequence[Schedule | str | PathLike[str]],
-    *,
-    min_bytes: int | str = "0",
-    rank_map: str | PathLike[str] | None = None,
-    mpicc: str | None = None,
-    launcher: str | None = None,
-    report: bool = False,
-    quiet: bool = False,
-    progress: Callable[[str], None] | None = None,
-) -> dict[str, str]:
-    """Return the environment in which an unmodified MPI program uses schedules.
-
-    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall, in C and Fortran, use the schedule that fits
-    their communicator: one rank per terminal, or all ranks of each host. Anything else falls
-    through to the MPI library, and one line at the end says how often and why. A SPEC's schedule is
-    made once and kept in the user's cache, as is a small C library, built with the program's mpicc.
-    `alltoall wrap` exits with the code of the command.
-
-    >>> import alltoall
-    >>> sorted(alltoall.wrap([alltoall.schedule("ring:4")]))
-    ['ALLTOALL_ENGINE', 'ALLTOALL_LIBMPI', 'ALLTOALL_WRAP', 'LD_PRELOAD']
-
-    """
-    return environment_for(
-        files,
-        min_bytes=min_bytes,
-        rank_map=rank_map,
-        mpicc=mpicc,
-        launcher=launcher,
-        report=report,
-        quiet=quiet,
-        say=progress or (lambda _: None),
-    )
 
 
 def _refuse_testbed_options(on: str, asked: BedSettings) -> None:

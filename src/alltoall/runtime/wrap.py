@@ -71,22 +71,35 @@ class Wrapped:
                 yield from (f"name {self.hosts[member]}" for member in members)
 
 
-def environment_for(
+def wrap(
     files: Sequence[Schedule | str | PathLike[str]],
     *,
-    min_bytes: int | str = 0,
+    min_bytes: int | str = "0",
     rank_map: str | PathLike[str] | None = None,
     mpicc: str | None = None,
     launcher: str | None = None,
     report: bool = False,
     quiet: bool = False,
-    say: Callable[[str], None],
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, str]:
-    """Return the variables that run an MPI program with schedules; see `alltoall.wrap`."""
+    """Return the environment in which an unmodified MPI program uses schedules.
+
+    MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall, in C and Fortran, use the schedule that fits
+    their communicator: one rank per terminal, or all ranks of each host. Anything else falls
+    through to the MPI library, and one line at the end says how often and why. A SPEC's schedule is
+    made once and kept in the user's cache, as is a small C library, built with the program's mpicc.
+    `alltoall wrap` exits with the code of the command.
+
+    >>> import alltoall
+    >>> sorted(alltoall.wrap([alltoall.schedule("ring:4")]))
+    ['ALLTOALL_ENGINE', 'ALLTOALL_LIBMPI', 'ALLTOALL_WRAP', 'LD_PRELOAD']
+
+    """
     if not files:
         raise UsageError("no schedule; expected the file of at least one")
     if report and quiet:
         raise UsageError("--report with --quiet: one prints a line, the other none; leave one out")
+    say = progress or (lambda _: None)
     wrapped = [_wrapped(each, _size(min_bytes), rank_map, say) for each in files]
     engine = build(find_mpicc(mpicc, launcher))
     lines = [word for word, asked in (("report", report), ("quiet", quiet)) if asked]

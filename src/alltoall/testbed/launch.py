@@ -261,7 +261,7 @@ def _row(
     plan, shard = bed.plan, work.shard(reading.bytes)
     sent = shard.total / shard.ranks
     seconds = median(reading.seconds)
-    credit = _credit(bed, _expected(bed, work, reading.bytes))
+    credit = burst_credit(bed, _expected(bed, work, reading.bytes))
     throughput = sent / (seconds + credit)
     bound = sent * plan.bytes_per_second / (work.bound * reading.bytes)
     theirs = None if native is None else median(native.seconds)
@@ -284,7 +284,7 @@ def _row(
     )
 
 
-def _credit(bed: Bed, expected: dict[tuple[int, str], int]) -> float:
+def burst_credit(bed: Bed, expected: dict[tuple[int, str], int]) -> float:
     """Return the largest time saved by the first burst of a link."""
     plan = bed.plan
     loads = np.zeros(plan.topology.links)

@@ -20,14 +20,13 @@ from alltoall.ir.topology import Topology
 from alltoall.loading import LoweredText, opened
 from alltoall.lowering import parse_lowered
 from alltoall.lowering.tables.routed_file import RoutedFile, rebuild
-from alltoall.lp.settings import silent
 from alltoall.routes.phases import split_phases
 from alltoall.routes.public import route
 from alltoall.runtime.launch import RunSettings, require_runnable
 from alltoall.runtime.mpiexec import find_mpi
 from alltoall.runtime.needs import demand_of, require_memory
 from alltoall.runtime.parts import rank_work
-from alltoall.runtime.wrap import environment_for
+from alltoall.runtime.wrap import wrap
 from alltoall.schedules.public import schedule
 from alltoall.testbed.drill import Run, drill
 from alltoall.testbed.launch import (
@@ -158,7 +157,7 @@ def _hosted(answer: Schedule, ranks: tuple[int, ...], run: RunSettings, through:
     total = sum(ranks)
     every = rank_work(f"{total} ranks", schedule(f"complete:{total}"))
     mpi = find_mpi(run.mpi or KIND)
-    environment = environment_for([answer], launcher=str(mpi.mpiexec), quiet=True, say=silent)
+    environment = wrap([answer], launcher=str(mpi.mpiexec), quiet=True)
     return Hosted(ranks, every, environment)
 
 

@@ -24,7 +24,7 @@ from alltoall.loading import load
 from alltoall.lp.settings import silent
 from alltoall.runtime.mpiexec import Mpi, find_mpi
 from alltoall.runtime.parts import all_parts, is_spec
-from alltoall.runtime.wrap import environment_for
+from alltoall.runtime.wrap import wrap
 from alltoall.schedules.public import Solver
 from alltoall.schedules.public import schedule as make_schedule
 from alltoall.testbed.launch import KIND, placed, ranks_on
@@ -300,7 +300,7 @@ def _under(schedule: Schedule | None, mpi: Mpi) -> dict[str, str]:
     """Return what puts a schedule for hosts under the library's all-to-all."""
     if schedule is None:
         raise UsageError("ranks per host by messages; expected the schedule, which names hosts")
-    return environment_for([schedule], launcher=str(mpi.mpiexec), quiet=True, say=silent)
+    return wrap([schedule], launcher=str(mpi.mpiexec), quiet=True)
 
 
 def _called(routes: Routes | str | PathLike[str], index: int) -> str:

@@ -4,8 +4,10 @@ import ctypes
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alltoall.errors import InputError, VerificationError
 from alltoall.ir.arrays import Ints
@@ -13,6 +15,7 @@ from alltoall.ir.chunks import PerShard
 from alltoall.ir.messages import RANGE, RankMessages
 
 ERROR_BYTES = 256
+Bytes = NDArray[np.uint8]
 LARGEST_SHARD = 2**31 - 1
 """Most bytes of a shard: the engine counts the bytes of a run in 31 bits."""
 
@@ -67,15 +70,14 @@ class EngineExchange:
             raise InputError(error.value.decode(errors="replace"))
         return int(plan)
 
-    def start(self, places: tuple[int, int], shard: PerShard, offsets: tuple[Ints, Ints]) -> None:
-        """Start an all-to-all between buffers at two addresses.
-
-        `offsets` are the starts of the shards to and from each rank; call `test` until it is done.
-        """
+    def start(
+        self, given: Bytes, taken: Bytes, shard: PerShard, offsets: tuple[Ints, Ints]
+    ) -> None:
+        """Start an all-to-all; `offsets` are where the shards to and from each rank begin."""
         if self._layout is None or self._layout[0] is not shard or self._layout[1] is not offsets:
             self._call, self._kept = _call_of(shard, offsets)
             self._layout = (shard, offsets)
-        self._call.input, self._call.output = places
+        self._call.input, self._call.output = _at(given), _at(taken)
         self._turn += 1
         _check(self._library.a2a_start(self._exchange, ctypes.byref(self._call), self._turn))
 
@@ -107,12 +109,12 @@ def _check(code: int) -> None:
         raise VerificationError("an exchange", [f"MPI failed in the engine, with code {code}"])
 
 
-def _int32(values: object) -> "np.ndarray[tuple[int, ...], np.dtype[np.int32]]":
+def _int32(values: object) -> NDArray[np.int32]:
     return np.ascontiguousarray(values, dtype=np.int32)
 
 
-def _at(values: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]") -> int:
-    return int(values.ctypes.data)
+def _at(values: NDArray[Any]) -> int:
+    return int(values.__array_interface__["data"][0])
 
 
 @lru_cache

@@ -13,7 +13,7 @@ from alltoall.ir.chunks import PerShard
 from alltoall.ir.messages import RankMessages
 from alltoall.runtime.engine.binding import LARGEST_SHARD, EngineExchange
 from alltoall.runtime.engine.build import Engine, built_for
-from alltoall.runtime.mpi.buffers import Bytes, address_of, buffer_of, copy_of, require_fit
+from alltoall.runtime.mpi.buffers import Bytes, buffer_of, copy_of, require_fit
 from alltoall.runtime.mpi.library import MPI
 from alltoall.runtime.mpi.requests import InPython, Sync
 from alltoall.runtime.mpiexec import CHOICE, LIBRARIES
@@ -50,9 +50,10 @@ class Alltoall:
         # A communicator of our own: our messages cannot be taken for the user's.
         self._comm = comm.Dup()
         engine = _engine(self._comm) if sync == "dataflow" else None
-        self._exchange: InC | InPython
+        self._exchange: EngineExchange | InPython
         if engine:
-            self._exchange = InC(engine, self._plan, self._comm)
+            handle = MPI._handleof(self._comm), MPI._sizeof(MPI.Comm)
+            self._exchange = EngineExchange(engine.engine, self._plan, *handle)
         else:
             self._exchange = InPython(self._plan, self._comm, sync)
         self._pending: Pending | None = None
@@ -135,16 +136,14 @@ class Alltoall:
     @property
     def engine(self) -> str:
         """The implementation of the exchange: `c` or `python`."""
-        return "c" if isinstance(self._exchange, InC) else "python"
+        return "c" if isinstance(self._exchange, EngineExchange) else "python"
 
     def _begin(
         self, given: Bytes, taken: Bytes, shard: PerShard, offsets: tuple[Ints, Ints]
     ) -> "Pending":
         if self._pending is not None and not self._pending.done:
-            raise UsageError(
-                "the previous call is not complete; wait for it, or make a second Alltoall"
-            )
-        if isinstance(self._exchange, InC) and shard.most > LARGEST_SHARD:
+            raise UsageError("the call before is not over; wait for it, or make a second Alltoall")
+        if isinstance(self._exchange, EngineExchange) and shard.most > LARGEST_SHARD:
             self._exchange.free()
             self._exchange = InPython(self._plan, self._comm, "dataflow")
         self._exchange.start(given, taken, shard, offsets)
@@ -156,7 +155,7 @@ class Alltoall:
 class Pending:
     """A started call. It makes progress only in `test` and `wait`."""
 
-    _exchange: "InC | InPython"
+    _exchange: "EngineExchange | InPython"
     _buffers: tuple[Bytes, Bytes]
     done: bool = False
 
@@ -200,22 +199,3 @@ def _engine(comm: "MPI.Intracomm") -> Engine | None:
             f"{CHOICE}=c, and no engine was built for {LIBRARIES[kind]}; build it: alltoall wrap"
         )
     return found if everywhere else None
-
-
-class InC:
-    """The engine's exchange."""
-
-    def __init__(self, engine: Engine, plan: RankMessages, comm: "MPI.Intracomm") -> None:
-        handle: int = MPI._handleof(comm)
-        self._exchange = EngineExchange(engine.engine, plan, handle, MPI._sizeof(MPI.Comm))
-        self.test, self.wait, self.free = (
-            self._exchange.test,
-            self._exchange.wait,
-            self._exchange.free,
-        )
-
-    def start(
-        self, given: Bytes, taken: Bytes, shard: PerShard, offsets: tuple[Ints, Ints]
-    ) -> None:
-        """Start an all-to-all; `offsets` are the starts of the shards to and from each rank."""
-        self._exchange.start((address_of(given), address_of(taken)), shard, offsets)
