@@ -28,7 +28,7 @@ SPECS = ("torus:3x3x3", "mesh:5x5", "jellyfish:n=24,d=3,seed=1")
 MOST = (0.1, 0.3, 0.5)
 DRAWS = 15
 PAIRS = 7
-ASKED: dict[str, Any] = {"link_bandwidth": 1e9, "sizes": 10**6}
+ASKED: dict[str, Any] = {"link_bandwidth": 1e9, "bytes": 10**6}
 
 
 def loads(topology: alltoall.Topology, most: float) -> list[Floats]:

@@ -180,7 +180,7 @@ def test_progress_and_stop_reach_the_search() -> None:
         ("pmcf:paths=bounded,slack=some", "expected slack= hops"),
         ("pmcf:slack=2", "slack without paths=bounded"),
         ("pmcf:paths=bounded,k=2", "k without paths=k-shortest"),
-        ("deadlock-free:layering=lash", "--layers with method deadlock-free"),
+        ("deadlock-free:layering=lash", "layering= with method deadlock-free"),
     ],
 )
 def test_a_setting_that_would_be_ignored_is_refused(method: str, expected: str) -> None:

@@ -17,12 +17,12 @@
     simulate             predicted times
     fft3d, moe           real workloads, checked and timed
     verify               an independent check of any file or answer
-    report, reproduce    a page to look at; the figures of the paper
+    report, reproduce    an HTML page; the figures of the paper
     load                 any file, as the noun that it holds
     Solver, fair_rates   one demand after the other; several jobs at once
 
-A name is imported when it is used, so `import alltoall` loads nothing, and `alltoall.verify` no
-solver: the command line has to hear Ctrl-C before it imports anything that takes long.
+Names are imported when used, so `import alltoall` loads nothing, and `alltoall.verify` no solver:
+the command line must react to Ctrl-C before it imports anything slow.
 """
 
 import importlib as _importlib
@@ -129,5 +129,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List what is public, whether imported yet or not."""
+    """List the public names, imported or not."""
     return sorted({*globals(), *_MODULE_OF})

@@ -42,8 +42,8 @@ def register_method(
     if kind not in tables:
         raise UsageError(
             f"method {name!r} is {reprlib.repr(method)}; expected a function of a Problem and "
-            "SolveSettings that says it returns a Flow, or of a Problem and RouteSettings that "
-            "says it returns Routes"
+            "SolveSettings annotated to return a Flow, or of a Problem and RouteSettings annotated "
+            "to return Routes"
         )
     if any(name in table for table in tables.values()):
         raise UsageError(f"method {name!r} exists already; register it by another name")

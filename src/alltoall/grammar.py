@@ -47,7 +47,7 @@ def read_words(
         label, equals, value = word.partition("=")
         if label not in keys and name not in known:
             raise UsageError(
-                f"{kind} {reprlib.repr(name)} is none of ours, and none has a setting "
+                f"{kind} {reprlib.repr(name)} is unknown, and no known one has a setting "
                 f"{reprlib.repr(label)}; expected one of {', '.join(known)}"
             )
         if label not in keys:

@@ -109,7 +109,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             )
         checked = self._check(name, entry)
         if checked is None:
-            raise UsageError(f"{self.kind} {name!r} is {reprlib.repr(entry)}, which is no such one")
+            raise UsageError(f"{self.kind} {name!r} is {reprlib.repr(entry)}, which does not fit")
         self._entries[name] = checked
 
     def remove(self, name: str) -> None:

@@ -189,7 +189,7 @@ def search_settings(
 ) -> SolveSettings:
     """Return the settings of a search, and take the shared keys out of `words`."""
     if not isinstance(team, Team):
-        raise UsageError(f"a {type(team).__name__} in the place of a team; leave it out")
+        raise UsageError(f"a {type(team).__name__} instead of a team; leave it out")
     checkpoint = words.pop("checkpoint", None)
     shared = {key: words.pop(key) for key in ("solver", "symmetry", "cluster") if key in words}
     return SolveSettings(

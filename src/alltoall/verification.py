@@ -109,7 +109,7 @@ def verify(
     if not 0 <= tolerance < 1:
         raise UsageError(f"tolerance {tolerance:g}; expected a number from 0 to below 1")
     if rank_map is not None and topology is None:
-        raise UsageError("a rank map without the topology whose nodes it names; give that too")
+        raise UsageError("a rank map without a topology; give the topology whose nodes it names")
     found = opened(Path(subject)) if isinstance(subject, str | PathLike) else subject
     routed = isinstance(found, LoweredText | RoutedFile) and _is_routed(found)
     if demand is not None and not (isinstance(found, Routes | Schedule) or (routed and topology)):
@@ -120,7 +120,7 @@ def verify(
     if topology is not None and isinstance(found, Artefact | Topology | Problem):
         raise UsageError(
             f"a topology for a file ({type(found).__name__}) that has its own; expected a lowered "
-            "file to hold against it"
+            "file to check against it"
         )
     if isinstance(found, Artefact):
         return _verified_artefact(found, tolerance, demand)

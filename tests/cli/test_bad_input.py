@@ -172,7 +172,7 @@ def test_options_that_would_do_nothing_are_refused(run: Run, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("route", "--method", "singel:k=2,bar=1"), "method 'singel' is none of ours, and none"),
+        (("route", "--method", "singel:k=2,bar=1"), "method 'singel' is unknown, and no known one"),
         (("solve", "--method", "link:symmetry=no"), "expected symmetry= true or false"),
         (("route", "--method", "single:destination-based=no"), "destination-based= true or false"),
         (("route", "--method", "deadlock-free:change=no"), "expected change= true or false"),

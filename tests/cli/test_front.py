@@ -1,7 +1,9 @@
 """What is answered without importing a verb, and that it is light."""
 
+import ast
 import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 
 import alltoall
 from alltoall.cli.parser import command_for
-from alltoall.cli.verbs import VERBS
+from alltoall.cli.verbs import COMPLETION_WORDS, OVERVIEW_WORDS, VERBS
 from alltoall.topologies.families import FAMILIES
 from command_line import Run
 
@@ -103,6 +105,31 @@ def test_the_tool_has_about_120_options() -> None:
             assert len(options) <= 24, name
             names |= {each.opts[0] for each in options}
     assert len(names) <= 120
+
+
+FOREIGN = {
+    *("--as-needed", "--showme", "--oversubscribe", "--bind-to", "--allow-run-as-root"),
+    *("--no-", "--dry-run", "--ink", "--soft", "--line", "--paper"),
+}
+"""Options of other tools and scripts, a prefix, and names of styles."""
+
+
+def test_every_option_in_a_message_exists() -> None:
+    """Whatever the package writes for people names options that it has."""
+    known = {*OVERVIEW_WORDS, *COMPLETION_WORDS, "--version"} | FOREIGN
+    for name, verb in VERBS.items():
+        for part in verb.parts or (None,):
+            for each in command_for(name, part).params:
+                known |= {*each.opts, *each.secondary_opts}
+    wrong = [
+        (path.name, node.lineno, option)
+        for path in Path(alltoall.__path__[0]).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", node.value)
+        if option not in known
+    ]
+    assert wrong == []
 
 
 def test_without_words_there_is_help(run: Run) -> None:

@@ -330,7 +330,7 @@ def test_what_is_no_peer_is_refused_before_anything_is_measured(tmp_path: Path, 
     assert not into.exists()
     outcome = run("reproduce", "layers", "--size", "sample", "--no-testbed", "-o", flow)
     assert outcome.code == 2
-    assert f"{flow}: figures cannot be kept there" in outcome.err
+    assert f"{flow}: figures cannot be written there" in outcome.err
 
 
 def test_a_file_of_other_columns_is_refused(tmp_path: Path, run: Run) -> None:

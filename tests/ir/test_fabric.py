@@ -58,8 +58,8 @@ def test_one_latency_stands_for_all() -> None:
         ({"bytes_per_second": np.nan}, "a rate of nan"),
         ({"injection": -1.0}, "an? injection limit of -1"),
         ({"latency": np.zeros(3)}, "3 latencies for the 36 links of torus:3x3"),
-        ({"latency": np.array(-1.0)}, "negative or endless"),
-        ({"overhead": np.inf}, "negative or endless"),
+        ({"latency": np.array(-1.0)}, "negative or infinite"),
+        ({"overhead": np.inf}, "negative or infinite"),
     ],
 )
 def test_what_is_no_fabric(given: dict[str, Any], words: str) -> None:

@@ -43,7 +43,7 @@ def test_a_schedule_that_is_not_under_the_call_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The library's own all-to-all takes other links."""
-    monkeypatch.setattr(public, "environment_for", lambda *_given, **_named: {})
+    monkeypatch.setattr(public, "wrap", lambda *_given, **_named: {})
     with pytest.raises(VerificationError, match="bytes have left"):
         alltoall.run(RING, bytes="64K", ranks_per_host=2, native=False, **QUICK)
 

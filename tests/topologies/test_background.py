@@ -70,7 +70,7 @@ def test_parallel_links_share_a_rate(tmp_path: Path) -> None:
         ("0,2,1\n", "expected a link of ring:4"),
         ("0,1,-1\n", "a rate of 0 or more"),
         ("0,1,fast\n", "line 1: could not convert"),
-        ("{}", "JSON of no flow and no routes"),
+        ("{}", "JSON of neither flow nor routes"),
     ],
 )
 def test_files_that_are_no_background(text: str, expected: str, tmp_path: Path) -> None:

@@ -222,7 +222,8 @@ def _channels(routes: Routes, block: _RouteBlock, layer: Ints, names: Ints) -> I
 def _find_cyclic(held: Ints, wanted: Ints) -> Ints:
     """Return the channels that are on a cycle of dependencies, or behind one; `held` is in order.
 
-    Channels that nobody waits for are peeled off, with their dependencies; a cycle never is.
+    Channels without waiting channels are removed repeatedly, with their dependencies; cycles
+    remain.
     """
     channels = _distinct(np.concatenate((held, wanted)))
     first = np.append(np.searchsorted(held, channels), len(held))

@@ -35,7 +35,7 @@ class VerbCall:
 
     @property
     def json(self) -> bool:
-        """Whether one JSON object is to be printed."""
+        """Whether to print one JSON object."""
         return bool(self.given["json"])
 
     @property

@@ -12,7 +12,7 @@ from alltoall.runtime.team import Ranks, ranks_of_this_job
 from alltoall.settings import NotRootRank
 
 FAILED = 1
-"""The exit code of ranks that end without one of their own."""
+"""Exit code of ranks without a specific one."""
 
 FORWARDING_SECONDS = 0.3
 """Time for the launcher to forward a message; an abort discards messages in transit."""

@@ -40,7 +40,7 @@ def _tell(report: Report | BedReport | SharedReport, call: VerbCall) -> None:
 
 
 def bed_table(report: BedReport) -> list[str]:
-    """Return the lines of the table for people, of a run on a testbed."""
+    """Return the table of a run on a testbed."""
     header = (*BED_HEADER, *_beside(report))
     return [
         f"# {report.ranks} ranks on {report.topology}, links of {rate_in_words(report.rate)}; "
@@ -54,7 +54,7 @@ def bed_table(report: BedReport) -> list[str]:
 
 
 def shared_table(report: SharedReport) -> list[str]:
-    """Return the lines of the table for people, of jobs that share a testbed."""
+    """Return the table of jobs that share a testbed."""
     saved = 1 - 1 / report.ratio
     return [
         f"# {report.ranks} ranks of each job on {report.topology}, links of "
@@ -116,7 +116,7 @@ def _bed_cells(row: BedRow) -> list[str]:
 
 
 def table(report: Report) -> list[str]:
-    """Return the lines of the table for people."""
+    """Return the table of a run."""
     beside = f"; right of the bar is {report.native}" if report.native else ""
     header = (*HEADER, *(NATIVE_HEADER if report.native else ()))
     return [

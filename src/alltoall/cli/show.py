@@ -82,7 +82,7 @@ LABEL, ASIDE, WRONG = "\x1b[36m", "\x1b[2m", "\x1b[1;31m"
 def coloured(stream: TextIO | None) -> bool:
     """Return whether to colour a stream: a terminal that is not dumb, unless NO_COLOR is set.
 
-    https://no-color.org says that it is heard when it is there and not empty.
+    NO_COLOR counts if it is not empty (https://no-color.org).
     """
     if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False

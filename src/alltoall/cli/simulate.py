@@ -15,7 +15,7 @@ def _tell(found: Simulation, call: VerbCall) -> None:
 
 
 def table(found: Simulation) -> list[str]:
-    """Return the lines of the table for people."""
+    """Return the table of predicted times."""
     rates = sorted({rate_in_words(rate) for rate in found.link_rates})
     fine = f", resolution {found.resolution:g}" if found.resolution else ""
     return [

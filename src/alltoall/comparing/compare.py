@@ -362,7 +362,7 @@ class _Comparing:
             return
         value = parse_json(read_text(path), str(path))
         if not isinstance(value, dict) or value.get("format") != FORMAT:
-            raise UsageError(f"{path} is there and is no comparison; name another file")
+            raise UsageError(f"{path} exists and is no comparison; name another file")
         before = value.get("points")
         if not isinstance(before, dict) or not set(before) <= set(self.keys):
             raise UsageError(

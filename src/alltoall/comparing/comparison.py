@@ -50,7 +50,7 @@ class Row:
         throughput: GB/s per node, if links have a rate.
         share: the throughput as a share of the proven maximum.
         seconds: how long it took to compute.
-        transfer: seconds for shards of the size that was asked for.
+        transfer: seconds for shards of the requested size.
         reason: why there is no time, or why it might be better.
         given: `network` before values were filled in.
         shards: shards per node, on average.

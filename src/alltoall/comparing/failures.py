@@ -208,12 +208,12 @@ class _Folder:
         self.path, self._stems = path, FileStems()
         self._suffix = BINARY_SUFFIX if suffix.lower() == BINARY_SUFFIX else ".json"
         if str(path) == "-":
-            raise UsageError("-o - for several files; name another folder")
+            raise UsageError("-o - for several files; name a folder")
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(
-                f"{path}: files cannot be kept there: {error.strerror}; name another folder"
+                f"{path}: files cannot be written there: {error.strerror}; name another folder"
             ) from None
 
     def save(self, failure: str, answer: Answer) -> str:

@@ -38,8 +38,8 @@ ACROSS = (PROOF, BASELINE)
 class Point:
     """A network and a method, or a saved answer, or the reason for an error.
 
-    `network` is the name for people, and `given` the same before the values of `over` were filled
-    in. A `proof` is there for its bound alone.
+    `network` is the displayed name, and `given` the same with placeholders. A `proof` is there for
+    its bound alone.
     """
 
     network: str

@@ -25,7 +25,7 @@ MOST_SHAPES = 2
 
 
 def fitting_specs(family: str, nodes: int, degree: int) -> list[str]:
-    """Return the SPECs of a family with so many nodes of this degree, the best known first."""
+    """Return the SPECs of a family with this number of nodes and degree, the best known first."""
     return list(FITTING[family](nodes, degree))[:MOST_SHAPES] if family in FITTING else []
 
 

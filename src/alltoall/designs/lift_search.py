@@ -130,7 +130,7 @@ class Shape:
 def shapes(
     nodes: int, degree: int, directed: bool, most: int, rng: np.random.Generator
 ) -> list[Shape]:
-    """Return at most `most` random shapes of so many nodes, the smallest bases first."""
+    """Return at most `most` random shapes with a number of nodes, the smallest bases first."""
     found: list[Shape] = []
     for bases in range(1, min(LiftParams.most_bases, nodes // LiftParams.least_order) + 1):
         if nodes % bases:

@@ -85,9 +85,16 @@ def run_emulated(
     native: bool = True,
 ) -> Any:
     """Run on emulated links, beside the library's own all-to-all if `native`; return the report."""
-    asked: dict[str, Any] = {"sizes": sizes, "iterations": iterations}
-    asked |= {"topology": topology, "native": native}
-    return alltoall.run(subject, on="testbed", timeout=WHOLE_RUN, rate=fabric.rate, **asked)
+    return alltoall.run(
+        subject,
+        on="testbed",
+        bytes=sizes,
+        iterations=iterations,
+        timeout=WHOLE_RUN,
+        rate=fabric.rate,
+        topology=topology,
+        native=native,
+    )
 
 
 LARGE = 1 << 20

@@ -160,7 +160,7 @@ def _locked(folder: Path) -> Iterator[None]:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise UsageError(
-            f"{folder}: figures cannot be kept there: {error.strerror}; name another folder "
+            f"{folder}: figures cannot be written there: {error.strerror}; name another folder "
             "(--output DIR)"
         ) from None
     try:

@@ -64,7 +64,7 @@ ALGORITHMS: dict[str, Callable[[str, float], Any]] = {
 """The timed algorithms: the paper's, ours, and baselines."""
 
 NOT_EXACT = ("fptas 0.05", "ilp-disjoint", "single", "sccl", "schedule from routes")
-"""Algorithms that end by themselves, whatever their gap."""
+"""Algorithms that end without reaching a requested gap."""
 
 
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:

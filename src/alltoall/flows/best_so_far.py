@@ -104,12 +104,12 @@ def _read(path: Path, program: str) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         raise InputError(
             f"{path} is no checkpoint; expected one that checkpoint= wrote. Name another file, "
-            "or remove this one to begin anew"
+            "or remove this one to start again"
         ) from None
     if not found:
         raise InputError(
             f"{path} is a checkpoint of another problem: of another topology, demand, or use of "
-            "symmetry. Name another file, or remove this one to begin anew"
+            "symmetry. Name another file, or remove this one to start again"
         )
     return found
 

@@ -42,7 +42,7 @@ def require_same_network(old: Topology, new: Topology) -> None:
             f"the answer to begin with is for {old.name}, with {old.nodes} nodes and {old.links} "
             f"links; {shared} of these are among the {new.links} of {new.name}, which has "
             f"{new.nodes} nodes. Expected an answer for the same network, before or after some of "
-            "its links or nodes failed: give that, or leave it out (--from, last=)"
+            "its links or nodes failed: give that, or leave it out (--from)"
         )
 
 

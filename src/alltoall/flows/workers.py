@@ -62,7 +62,7 @@ class Local(Enum):
 
 @dataclass(frozen=True)
 class _Engine:
-    """A function that submits items, and how many may be under way."""
+    """A function that submits items, and the number of concurrent items."""
 
     submit: Callable[..., Any]
     window: int
@@ -101,8 +101,8 @@ def run_apart(
     """Yield the place and the result of every item as it ends; raise TimeoutError when late.
 
     An item whose worker died runs once more; if that dies too, the error stands for its result.
-    What is under way when the caller stops is ended. The function has to be one that can be
-    imported, and the first exception that it raises ends everything.
+    Running items end when the caller stops. The function must be importable, and its first
+    exception ends everything.
     """
     run = _in_own_processes if settings.cluster is None else _apart_on_cluster
     return run(function, items, settings)
@@ -174,7 +174,7 @@ class _Worker:
 
 @dataclass(frozen=True)
 class _Raised:
-    """An exception that a worker sends in the place of a result."""
+    """An exception that a worker sends instead of a result."""
 
     error: Exception
 

@@ -151,4 +151,4 @@ def _check_numbers(fabric: Fabric) -> None:
     lowest = min(float(fabric.latency.min(initial=0.0)), fabric.overhead)
     finite = np.isfinite(fabric.latency).all() and np.isfinite(fabric.overhead)
     if not (lowest >= 0 and finite):
-        raise InputError("a latency or an overhead that is negative or endless; expected seconds")
+        raise InputError("a negative or infinite latency or overhead; expected seconds")

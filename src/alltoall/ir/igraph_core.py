@@ -7,7 +7,7 @@ from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 CORE = "igraph._igraph"
-"""The extension module, under the name by which the package itself finds it."""
+"""The name of the extension module in the package."""
 
 
 @cache

@@ -16,7 +16,7 @@ from alltoall.ir.noun import Noun
 from alltoall.ir.words import number
 
 MOST_JOBS = 10_000
-"""Jobs that may share a fabric; each may need a level, and a program, of its own."""
+"""Most jobs that share a fabric; each may need a level with its own program."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -132,7 +132,7 @@ class Topology(Noun):
 
     @cached_property
     def position(self) -> Ints:
-        """The place of each node among the terminals, -1 for a node that is none."""
+        """The position of each node among the terminals, -1 for other nodes."""
         position = np.full(self.nodes, -1, dtype=np.int64)
         position[self.terminals] = np.arange(len(self.terminals))
         return frozen(position, np.int64)

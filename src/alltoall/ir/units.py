@@ -30,7 +30,7 @@ Answer = TypeVar("Answer", Flow, Routes, Schedule)
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """A problem as it was posed, the same in normal units, and these units."""
+    """A problem in the caller's units, the same in normal units, and these units."""
 
     posed: Problem
     problem: Problem
@@ -43,7 +43,7 @@ class Units:
         return self.demand / self.capacity
 
     def restored(self, answer: Answer) -> Answer:
-        """Return an answer to the normal problem as one to the problem as it was posed."""
+        """Return an answer to the normal problem in the caller's units."""
         if self.posed is self.problem:
             return answer
         proof = Certificate(answer.certificate.lengths, answer.certificate.bound * self.time)

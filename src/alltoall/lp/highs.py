@@ -36,13 +36,13 @@ NEGLIGIBLE = 1e-17
 """A violation, with numbers scaled to about 1, that needs no further round."""
 
 PATIENCE = 3.0
-"""Seconds that a solver gets to stop by itself after Ctrl-C before its thread is abandoned."""
+"""Seconds for a solver to stop after Ctrl-C before its thread is abandoned."""
 
 OVERTIME = 1.0
 """Seconds beyond its time limit before a solver is abandoned."""
 
 POLL = 0.2
-"""Seconds between looks at a solver that runs."""
+"""Polling interval of a running solver."""
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: LPStatus.OPTIMAL,

@@ -48,12 +48,12 @@ class Entries(NamedTuple):
     column: NDArray[np.int64]
 
     def shift(self, rows: int = 0, columns: int = 0) -> "Entries":
-        """Return the block so many rows further down and columns further right."""
+        """Return the block shifted by rows and columns."""
         return Entries(self.value, self.row + rows, self.column + columns)
 
 
 def sparse_matrix(shape: tuple[int, int], *blocks: Entries) -> SparseMatrix:
-    """Return the matrix of some blocks, of which no two have an entry in the same place."""
+    """Return the matrix of blocks without common entries."""
     value, row, column = (np.concatenate(each) for each in zip(*blocks, strict=True))
     order = np.argsort(column * shape[0] + row, kind="stable")
     start = np.zeros(shape[1] + 1, dtype=np.int32)

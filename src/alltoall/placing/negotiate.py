@@ -24,7 +24,7 @@ from alltoall.placing.rounds import grow_steeper
 from alltoall.settings import Late
 
 MOST_PRESSURE = 1e3
-"""The largest pressure, however many rounds there are."""
+"""The largest pressure in any round."""
 
 MOST_REROUTED = 1000
 """Chunks rerouted in one call of the core, if links are few, so that Ctrl-C is heard."""

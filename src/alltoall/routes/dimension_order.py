@@ -9,13 +9,9 @@ Half-way round an even ring both directions are equally short. The choice decide
 layers:
 
 - Sides of which half is even: up from nodes whose coordinates have an even sum, down from the
-  others. Link loads are equal,
-  and no half-way route passes
-  through an even node
-  (upward), where the breaks
-  are: on sides of four, whose
-  only routes of two links are
-  these, breaks cost nothing. This is e-cube order on the hypercube that the torus is, Gray-coded.
+  others. Link loads are equal, and no half-way route passes through an even node (upward), where
+  the breaks are: on sides of four, whose only routes of two links are these, breaks cost nothing.
+  This is e-cube order on the hypercube that the torus is, Gray-coded.
 - Other even sides: every node sends half of its half-way routes either way, by the parity of the
   other coordinates of both ends.
 

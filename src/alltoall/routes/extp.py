@@ -1,11 +1,8 @@
 """MCF-extP: the widest paths of a flow per source.
 
-For each pair: find the path
-whose narrowest link is
-widest, subtract that width
-from all its links, and repeat
-until the demand is met. The flow conserves exactly, so the widths add up to the demand and no
-link carries more than the optimal flow put on it.
+For each pair: find the path whose narrowest link is widest, subtract that width from all its links,
+and repeat until the demand is met. The flow conserves exactly, so the widths add up to the demand
+and no link carries more than the optimal flow put on it.
 """
 
 from alltoall.flows.decompose import widest_paths

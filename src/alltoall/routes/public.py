@@ -22,6 +22,9 @@ from alltoall.topologies.groups import GivenGroups
 NEEDS = {"slack": "bounded", "k": "k-shortest"}
 """Settings of single path sets."""
 
+LIMITS = {"max_routes": "--max-routes", "chunks": "--chunks", "layers": "layering="}
+"""Limits on the routes of any method, as users write them."""
+
 USUAL = "extp"
 """The method that `auto` stands for."""
 
@@ -89,6 +92,6 @@ def _refuse_unused(method: str, limits: Iterable[str]) -> None:
         users = USED_BY.get(name, (method,))
         if method in ROUTERS.known and method not in users:
             raise UsageError(
-                f"--{name.replace('_', '-')} with method {method}, which does not use it; leave "
+                f"{LIMITS.get(name, name)} with method {method}, which does not use it; leave "
                 f"it out, or use it with {', '.join(users)}"
             )

@@ -10,19 +10,10 @@ and for given demands, or for the hose model, the worst D in place of the mean. 
 the optimum over the candidate paths is found: shortest paths and those up to two hops longer.
 
 It is solved by mirror descent: shares are multiplied by exp(-step * gradient) and averaged over the
-second half of all steps. Every
-step draws new
-demands, which
-prevents
-overfitting;
-for the hose
-model they are
-the worst
-permutations
-for the current
-shares. Where translations map the network to itself, they map the family too, and of convex
-objectives the average over them is no worse: paths that are images of each other have one share.
-`benchmarks/templates.py` measures it.
+second half of all steps. Every step draws new demands, which prevents overfitting; for the hose
+model they are the worst permutations for the current shares. Where translations map the network to
+itself, they map the family too, and of convex objectives the average over them is no worse: paths
+that are images of each other have one share. `benchmarks/templates.py` measures it.
 """
 
 from collections.abc import Callable
@@ -103,8 +94,8 @@ def route_robust(problem: Problem, settings: RouteSettings) -> Routes:
 class _Pool:
     """Candidate paths of all pairs; images of each other have one `variable`.
 
-    `first` is the pair of each variable, and `crossing` [links, paths] what a unit on a path takes
-    of the time of a link.
+    `first` is the pair of each variable, and `crossing` [links, paths] the time of each link per
+    unit on each path.
     """
 
     problem: Problem

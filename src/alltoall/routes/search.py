@@ -55,7 +55,7 @@ def find_routes(
     settings: RouteSettings | None = None,
     last: Routes | str | PathLike[str] | None = None,
 ) -> FoundRoutes:
-    """Return checked routes by a method, with the layers and chunks that are asked for.
+    """Return checked routes by a method, with the requested layers and chunks.
 
     With the last routes, of a problem a little different, it is these that are renewed.
     """

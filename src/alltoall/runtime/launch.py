@@ -73,8 +73,8 @@ def run_schedule(
     """Run a schedule with real bytes and return times; raise if any byte is wrong.
 
     The file may hold a schedule, its messages, or a program or plan of any target, whose
-    instructions the ranks execute.
-    `on` is one of `RUNTIMES`; `ranks`, if given, must be the number of terminals.
+    instructions the ranks execute. `on` is one of `RUNTIMES`; `ranks`, if given, must be the number
+    of terminals.
     """
     settings = settings or RunSettings()
     if on not in RUNTIMES:

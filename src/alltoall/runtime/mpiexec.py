@@ -30,7 +30,7 @@ CHOICE = "ALLTOALL_EXCHANGE"
 class Mpi:
     """An MPI: its kind, its mpiexec, and the environment that both it and the ranks need.
 
-    `place` is written before the command of every rank, and takes it to where it is to run.
+    `place` is the prefix of every rank's command, which moves it to its place.
     """
 
     kind: str

@@ -78,7 +78,9 @@ def run(
         timeout=parse_seconds(timeout),
     )
     if jobs and on != TESTBED:
-        raise UsageError(f"jobs that share the links of {on!r}, which has none; expected a testbed")
+        raise UsageError(
+            f"jobs share links, and {on!r} has none; run them on the testbed (--on testbed)"
+        )
     asked = BedSettings(
         rate, fabric, topology, through, native, weights, steering, cut, ranks_per_host
     )

@@ -106,7 +106,7 @@ def slot_bytes(chunks: Chunks, shard: PerShard) -> int:
 
 
 def sizes_of(part: RankMessages, sizes: Sizes, send: tuple[int, int], received: int) -> PerShard:
-    """Return the bytes of every pair, for buffers of so many bytes and items, and bytes."""
+    """Return the bytes of every pair, from the buffers or the given sizes."""
     ranks, (sent, items) = part.chunks.ranks, send
     if sizes is None and part.demand.uniform:
         return PerShard(ranks, shard_bytes_of(ranks, sent, items, received))

@@ -247,17 +247,17 @@ def _cells(
 
 
 class _Desk:
-    """The post of one rank, whose packets lie in boxes in this process."""
+    """Transport within this process, with a mailbox per rank."""
 
     def __init__(self, boxes: list[list[Packet]], rank: int) -> None:
         self._boxes, self._rank = boxes, rank
 
     def send(self, peer: int, head: tuple[int, int, int], rows: Bytes) -> None:
-        """Put a copy into the box of a rank."""
+        """Put a copy into the mailbox of a rank."""
         self._boxes[peer].append(Packet(self._rank, head, rows.copy()))
 
     def arrived(self) -> list[Packet]:
-        """Empty the own box."""
+        """Empty the mailbox of this rank."""
         found, self._boxes[self._rank] = self._boxes[self._rank], []
         return found
 

@@ -156,8 +156,8 @@ class Alltoall:
     def all_to_all(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
         """Send tensor d of `inputs` to rank d; receive tensor s of `outputs` from rank s.
 
-        As PyTorch's `all_to_all`: tensors of any shapes, of one type on one device. What rank s
-        has for rank d is as large as what rank d has room for; ranks first tell each other.
+        As PyTorch's `all_to_all`: tensors of any shapes, of one type on one device. Tensors of rank
+        s for rank d and the room at rank d have equal sizes, which ranks exchange first.
         """
         plan, ranks = self._mover.plan, self._mover.plan.chunks.ranks
         if not len(outputs) == len(inputs) == ranks:

@@ -119,7 +119,7 @@ def _wrapped(
     rank_map: str | PathLike[str] | None,
     say: Callable[[str], None],
 ) -> Wrapped:
-    """Read and check what was given: a wrong file is found before the program starts."""
+    """Read and check the files, before the program starts."""
     work: Schedule | Messages
     if isinstance(given, Schedule):
         label, work = given.problem.topology.name, given

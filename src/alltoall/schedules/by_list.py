@@ -206,7 +206,7 @@ def refuse_with_last(method: str, settings: ScheduleSettings) -> None:
     }
     for words in (each for each, given in asked.items() if given):
         raise UsageError(
-            f"{words} with a schedule to begin with (--from, last=), which keeps its chunks and is "
+            f"{words} with a schedule to begin with (--from), which keeps its chunks and is "
             "put in order by the method list; leave it out, or schedule what is left anew"
         )
 

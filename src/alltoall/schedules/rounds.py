@@ -180,7 +180,7 @@ def rounds_for(cycle: Cycle, enough: float) -> int | None:
 
 
 def in_rounds(cycle: Cycle, rounds: int) -> Ordered:
-    """Return the order of all chunks in so many rounds."""
+    """Return the order of all chunks in a number of rounds."""
     placed, first = cycle.order.placed, cycle.order.legs.first
     legs = np.repeat(np.diff(first), rounds)
     leg = np.repeat(np.repeat(first[:-1], rounds), legs) + inner_index(legs)

@@ -229,7 +229,7 @@ class _Encoding:
         return best
 
     def any_model(self, rounds: int | None) -> Any:
-        """Return any model within so many rounds."""
+        """Return any model within a number of rounds."""
         verdict, model = self.solve(rounds)
         if verdict == "unsat":
             raise InputError(f"no schedule of {self.steps} steps takes {rounds} rounds; allow more")

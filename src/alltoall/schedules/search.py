@@ -42,9 +42,9 @@ class ChunkSearchParams:
     """Effort of time-stepped schedules; `benchmarks/chunk_schedules.py` measures it.
 
     The least number of steps is tight if more than `tight_share` of the pairs need all of them.
-    Integer durations are tried up to a loss of `worst_loss`.
-    Another method is tried above a gap of `worth_another`, or the loss if that is larger; the steps
-    are then at most `most_waits` times those of the longest path.
+    Integer durations are tried up to a loss of `worst_loss`. Another method is tried above a gap of
+    `worth_another`, or the loss if that is larger; the steps are then at most `most_waits` times
+    those of the longest path.
     """
 
     tight_share: float = 0.05

@@ -10,8 +10,8 @@ A link l takes alpha + size[c] / capacity[l] for chunk c, which is its weight in
     subject to  B sent[c]  =  1 at the destination of c, 0 elsewhere but at its source   for every c
                 sum over c of (alpha + size[c] / capacity[l]) sent[c, l]  <=  T          for every l
 
-2. Ordering is greedy: of all next hops, the one with the longest way still to go is sent next, of
-   equal ones the one that can start first, then the one that has come the shortest way.
+2. Ordering is greedy: the next hop to send has the longest remaining path, then the earliest start,
+then the shortest path so far.
 
 3. Contiguity keeps the order on every link. Chunks k and k + 1 of a link may be joined (y[k] = 1),
    at most `MOST_JOINED` of them: they start together, pay one alpha, and arrive together:

@@ -78,7 +78,7 @@ def messages_of_schedule(schedule: Schedule) -> StepMessages:
 
 
 def _places(schedule: Schedule, tail: Ints, head: Ints) -> tuple[Ints, Ints]:
-    """Return a number for each chunk at a node, of the tail and of the head of every send."""
+    """Return numbers of the (chunk, node) at the tail and at the head of every send."""
     topology = schedule.problem.topology
     pair = schedule.source * len(topology.terminals) + schedule.destination
     most = int(schedule.chunk.max(initial=0)) + 1

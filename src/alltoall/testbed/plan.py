@@ -60,8 +60,7 @@ ROUTE_OPTIONS = "initcwnd 2 congctl cubic"
 SEND_SECONDS = 0.0525
 LEAST_SEND_BUFFER = 64 * 1024
 """Send buffer of a connection, in seconds of the
-slowest link and at least in bytes, if several
-connections of a host share one NIC: queued bytes
+slowest link and at least in bytes, if several connections of a host share one NIC: queued bytes
 delay others, and larger queues get larger shares. 64 KiB at 10 Mbit/s; on the hosted torus 48 KiB
 reached 0.933 of the bound, 64 KiB 0.945, 128 KiB 0.907, and no limit 0.885."""
 

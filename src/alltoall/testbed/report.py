@@ -120,9 +120,8 @@ class SharedReport:
     `together_seconds` is the time of the slowest job while all run uncoordinated. `joint_seconds`
     is the time of one schedule for one all-to-all of every job, at least `bound_seconds`; `ratio`
     is the first over the second. If jobs repeat unequally often, more bytes move during the slowest
-    one's all-to-all.
-    `retransmits` and `drops` are of all jobs together, and `rows` those of a `BedReport` of the
-    joint schedule.
+    one's all-to-all. `retransmits` and `drops` are of all jobs together, and `rows` those of a
+    `BedReport` of the joint schedule.
     """
 
     fabric: str

@@ -1,30 +1,10 @@
 """Run routes on a fabric: a TCP flow per route, pinned to its path, with bytes and links checked.
 
 The figures are those of `runtime.bench`: a throughput is what a rank sends others, over the time of
-the slowest. Token
-buckets
-that are
-full at
-the
-start
-send a
-free
-burst;
-the time
-saved on
-the
-busiest
-link is
-added to
-all
-times,
-so that
-it
-raises
-no share
-of a
-bound. What each link counted must be at least the payload of the routes over it, and at most that
-with the headers it needs and the acknowledgements of routes that are answered over it.
+the slowest. Token buckets that are full at the start send a free burst; the time saved on the
+busiest link is added to all times, so that it raises no share of a bound. What each link counted
+must be at least the payload of the routes over it, and at most that with the headers it needs and
+the acknowledgements of routes that are answered over it.
 """
 
 import os

@@ -74,14 +74,13 @@ def _powers_of_x(coefficients: Ints, reduction: Ints, prime: int) -> Ints:
 def slimfly(q: int) -> Topology:
     """Build Slim Fly: the McKay-Miller-Siran graph of the prime power q = 4 w + delta.
 
-    With delta in {-1, 0, 1} there are 2 q^2 nodes of degree (3 q - delta) / 2, and the diameter
-    is 2. Nodes are (0, x, y) and (1, m, c) over the field GF(q), numbered in that order. With
-    two generator sets X and X' of powers of a primitive element, (0, x, y) has links to
-    (0, x, y + s) for s in X, (1, m, c) to (1, m, c + s) for s in X', and (0, x, y) and (1, m, c)
-    are linked where y = m x + c. q = 5 is the Hoffman-Singleton graph.
-    McKay, Miller and Siran, "A note on large graphs of diameter two and given maximum degree",
-    J. Comb. Theory B 1998; Hafner, "Geometric realisation of the graphs of McKay-Miller-Siran",
-    2004; Besta and Hoefler, "Slim Fly", SC 2014.
+    With delta in {-1, 0, 1} there are 2 q^2 nodes of degree (3 q - delta) / 2, and the diameter is
+    2. Nodes are (0, x, y) and (1, m, c) over the field GF(q), numbered in that order. With two
+    generator sets X and X' of powers of a primitive element, (0, x, y) has links to (0, x, y + s)
+    for s in X, (1, m, c) to (1, m, c + s) for s in X', and (0, x, y) and (1, m, c) are linked where
+    y = m x + c. q = 5 is the Hoffman-Singleton graph. McKay, Miller and Siran, "A note on large
+    graphs of diameter two and given maximum degree", J. Comb. Theory B 1998; Hafner, "Geometric
+    realisation of the graphs of McKay-Miller-Siran", 2004; Besta and Hoefler, "Slim Fly", SC 2014.
     """
     name = f"slimfly:q={q}"
     require(q >= 3, name, f"q is {q}; expected a prime power of 3 or more")

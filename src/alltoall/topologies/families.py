@@ -18,23 +18,10 @@ if TYPE_CHECKING:
 class Family:
     """A family of topologies.
 
-    `builder` is a
-    function, or
-    `file:function`
-    in this room;
-    its docstring
-    begins with the
-    summary.
-    `example` is a
-    SPEC.
-    `parameters`
-    explains each
-    parameter; a
-    registered
-    family's are
-    read from its
-    signature.
-    `unit` is the rate of a capacity-1 link, such as 1Gbps, if the capacities are physical.
+    `builder` is a function, or `file:function` in this room; its docstring begins with the summary.
+    `example` is a SPEC. `parameters` explains each parameter; a registered family's are read from
+    its signature. `unit` is the rate of a capacity-1 link, such as 1Gbps, if the capacities are
+    physical.
     """
 
     builder: "Callable[..., Topology] | str"

@@ -62,7 +62,7 @@ class Levels:
         return step
 
     def latest(self, steps: int) -> dict[Node, int]:
-        """Return the last step of each send in an execution of so many steps."""
+        """Return the last step of each send in an execution with a given number of steps."""
         most = dict.fromkeys(self._order, steps + 1)
         for node in reversed(self._order):
             if node in self._sent:

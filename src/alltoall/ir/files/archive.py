@@ -237,7 +237,7 @@ def _open(data: bytes, where: str) -> Iterator[zipfile.ZipFile]:
                 raise EOFError(f"{len(archive.infolist())} members of {count} are found")
             yield archive
     except BROKEN as error:
-        raise FormatError(f"{where}: a damaged archive: {error}; write the file anew") from None
+        raise FormatError(f"{where}: a damaged archive: {error}; write the file again") from None
 
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> ArrayHeader:

@@ -98,7 +98,7 @@ def file_bytes(path: Path | None, noun: Noun, provenance: bool = True) -> bytes:
 
 
 def saved_from_json(value: object, where: str) -> Saved:
-    """Build any noun from parsed JSON, whichever its format names."""
+    """Build the noun in parsed JSON, by its format."""
     found = format_of(value, where)
     saved: Saved = _FROM_JSON.get(found, artefact_from_json)(value, where)
     return saved
@@ -149,7 +149,7 @@ def artefact_as(data: bytes, where: str, kind: type[Kind]) -> Kind:
 
 
 def artefact_from_json(value: object, where: str) -> Artefact:
-    """Build a flow, routes or a schedule from parsed JSON, whichever its format names."""
+    """Build a flow, routes or a schedule from parsed JSON, by its format."""
     found = format_of(value, where)
     if found not in npz.FORMATS:
         known = ", ".join(npz.FORMATS)

@@ -86,4 +86,4 @@ def require_element(
         )
     around = (element.text, *(child.tail for child in element))
     if any(text and not text.isspace() for text in around) or (leaf and len(element)):
-        raise FormatError(f"{here}: <{tag}> holds what does not belong there")
+        raise FormatError(f"{here}: <{tag}> has unexpected text or elements; expected none")

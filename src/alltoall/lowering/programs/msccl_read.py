@@ -212,8 +212,8 @@ def complete_msccl(text: str, options: Options, where: str) -> str:
         asked = getattr(options, key)
         if asked not in (kept, default):
             raise UsageError(
-                f"{where}: --{key} {asked} for a file that is lowered already; leave it out, or "
-                "lower the schedule anew"
+                f"{where}: {key}={asked} for a lowered file; leave it out, or lower the "
+                "schedule again"
             )
     own = replace(
         options,

@@ -122,7 +122,7 @@ def _queues(routes: Routes, counts: Ints, rank: Ints, address: Ints, options: Op
     if number.max() >= MOST_QUEUE_PAIRS:
         raise InputError(
             f"{number.max() + 1 - FIRST_QUEUE_PAIR} queue pairs on a rank; their numbers have 24 "
-            "bits; lower with --queue-pairs route, or route again with --chunks 8"
+            "bits; lower with --to ompi:queue-pairs=route, or route again with --chunks 8"
         )
     destination = rank[routes.destination[route]]
     flow = (address[source], address[destination], number)

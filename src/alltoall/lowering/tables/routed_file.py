@@ -119,7 +119,7 @@ def check_room(routes: Routes, most: int) -> None:
         raise LimitError(
             f"{found} routes {ends}, but the fabric takes at "
             f"most {most} routes per destination; route again with {option} {most}, or, if "
-            f"it takes more, lower with --max-routes {found}"
+            f"it takes more, lower with --to TARGET:max-routes={found}"
         )
 
 

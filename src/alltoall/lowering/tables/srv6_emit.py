@@ -71,7 +71,7 @@ def check_segments(lines: list[str], node: str) -> None:
         if len(found) > LONGEST_SEGMENTS:
             raise LimitError(
                 f"{found.count(',') + 1} hops from node {node}, but `ip` takes at most "
-                f"{LONGEST_SEGMENTS} characters of segments; use --steering plain"
+                f"{LONGEST_SEGMENTS} characters of segments; lower with --to srv6:steering=plain"
             )
 
 

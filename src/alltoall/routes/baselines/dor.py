@@ -52,6 +52,7 @@ def _grid(topology: Topology, shape: tuple[int, ...] | None) -> Grid:
         raise InputError(
             f"{topology.name}: its links are not those of a grid; dimension-ordered routing is "
             "defined for a whole torus, mesh, hypercube or HyperX. Choose another method, or, if "
-            "there is one among its links, numbered row by row, give its sides: --shape 4x4"
+            "there is one among its links, numbered row by row, give its sides: "
+            "--method dor:shape=4x4"
         )
     return grid

@@ -1,9 +1,8 @@
 """EwSP: equal weights over all shortest paths of a pair.
 
-With n(s, v) shortest paths from s to v, a share n(s, u) / n(s, v) of the
-flow through v arrives over each link u -> v that leads away from s
-(Brandes' counting for betweenness). This gives all loads in
-one pass over the links per source, `equal_loads`, however many paths there are.
+With n(s, v) shortest paths from s to v, a share n(s, u) / n(s, v) of the flow through v arrives
+over each link u -> v that leads away from s (Brandes' counting for betweenness). This gives all
+loads in one pass over the links per source, `equal_loads`, however many paths there are.
 
 Routes list paths. A pair with at most `sizes.LISTED_PATHS` shortest paths gets all of them, with
 equal weights. Above that, the number of paths may be exponential: the pair's equal-weight flow on

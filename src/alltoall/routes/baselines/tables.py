@@ -129,7 +129,7 @@ def route_sssp(problem: Problem, _: RouteSettings) -> Routes:
 
 
 def sssp_tables(problem: Problem) -> Ints:
-    """Return the link by which each node sends on to each terminal [terminals, nodes].
+    """Return the next link of each node to each terminal [terminals, nodes].
 
     It is -1 where a node has no path to a terminal.
     """

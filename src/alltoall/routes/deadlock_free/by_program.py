@@ -7,13 +7,10 @@ For a given order the least time is the concurrent flow program with one group p
                 B x[g]  =  wanted[g]                                           for every group g
                 x >= 0
 
-where B is the incidence matrix of the layered graph. Flow
-that arrives at a node on a channel can leave
-on every later channel of the order. So a node
-has a chain of copies, a new copy whenever an
-arrival follows a departure; channels join
-copies, and a storage link joins each copy to
-the next. The copies are at most twice as many as the channels.
+where B is the incidence matrix of the layered graph. Flow that arrives at a node on a channel can
+leave on every later channel of the order. So a node has a chain of copies, a new copy whenever an
+arrival follows a departure; channels join copies, and a storage link joins each copy to the next.
+The copies are at most twice as many as the channels.
 
 A terminal has two more copies: one where its flow starts, joined to the first copy of its chains,
 and one where flow for it ends, joined from the last.
@@ -54,8 +51,8 @@ def best_paths(lanes: Lanes, order: Ints, settings: SolveSettings) -> tuple[Path
 class LayeredGraph:
     """Link c of `graph` is channel c of the lanes; after the channels come free links.
 
-    `node` is the topology's node of each copy. Terminal t starts
-    at `starts[t]` and ends at `ends[t]`.
+    `node` is the topology's node of each copy. Terminal t starts at `starts[t]` and ends at
+    `ends[t]`.
     """
 
     lanes: Lanes

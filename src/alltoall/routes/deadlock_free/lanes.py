@@ -13,10 +13,10 @@ A search begins with one of these orders:
   (`layer_orders`). Where routes may change layer, the best of these orders is repeated.
 
 Chunks are placed quickly in the first orders, so that a time limit always finds an answer. From the
-best of them on, the order and the routes answer each other: channels are
-moved to where the shortest paths of all pairs gain most (`core/channel_order.h`), then chunks
-spread over the paths forward. Lengths are those that prove the unrestricted bound and, a little,
-what the fullest links cost the chunks. The best order seen is improved again, with other draws.
+best of them on, the order and the routes answer each other: channels are moved to where the
+shortest paths of all pairs gain most (`core/channel_order.h`), then chunks spread over the paths
+forward. Lengths are those that prove the unrestricted bound and, a little, what the fullest links
+cost the chunks. The best order seen is improved again, with other draws.
 `benchmarks/deadlock_free.py` measures all numbers below.
 """
 

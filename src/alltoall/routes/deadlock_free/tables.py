@@ -7,8 +7,8 @@ traffic concentrates at the root.
 
 `OrderSearch` finds better orders for any routes in one layer. Nodes then change their links in the
 tables one by one (`routes.by_destination`), as long as the turns of all tables together close no
-cycle: the order may change meanwhile.
-Several orders are tried, each several times, and the best tables are returned.
+cycle: the order may change meanwhile. Several orders are tried, each several times, and the best
+tables are returned.
 """
 
 from collections.abc import Iterator
@@ -107,8 +107,8 @@ def _in_order(problem: Problem, order: Ints) -> Iterator[Start]:
 def tables_in_order(topology: Topology, order: Ints) -> Ints:
     """Return tables [terminals, nodes] whose paths go forward in an order of the links.
 
-    A node takes the last link of the order that leads on, and then a shorter one while no other
-    node sends over it. It is -1 where a node has no way.
+    A node takes the last usable link of the order, and then a shorter one while no other node
+    depends on it. Nodes without a path have -1.
     """
     terminals, head = topology.terminals, topology.head
     shape = topology.nodes, len(terminals)

@@ -3,15 +3,14 @@
 - `lash` (Skeie, Lysne and Theiss, "Layered shortest path (LASH) routing in irregular system area
   networks", IPDPS 2002): every route, in the order in which the routes come, goes into the first
   layer in which it closes no cycle of channel dependencies.
-- `lash-sequential` (the paper's variant): one layer is filled as far as possible, then the next.
-  In the same order of routes this equals `lash`; the variant gains by reordering the remaining
-  routes before each layer: see `ORDERS`. A
-  packing with one order throughout is made for each of them; one that takes, layer by layer, the
-  order that places most dependencies; packings in which the sources come in random order; and one
-  by orders of the links instead of the routes (`layer_orders`). On a grid, the orders of the links
-  that suit dimension-ordered routes come first (`routes.dimension_order`). The fewest layers win,
-  the earlier packing if equal. For very many routes only the packings by orders of the links, which
-  cost a tenth, are made.
+- `lash-sequential` (the paper's variant): one layer is filled as far as possible, then the next. In
+  the same order of routes this equals `lash`; the variant gains by reordering the remaining routes
+  before each layer: see `ORDERS`. A packing with one order throughout is made for each of them; one
+  that takes, layer by layer, the order that places most dependencies; packings in which the sources
+  come in random order; and one by orders of the links instead of the routes (`layer_orders`). On a
+  grid, the orders of the links that suit dimension-ordered routes come first
+  (`routes.dimension_order`). The fewest layers win, the earlier packing if equal. For very many
+  routes only the packings by orders of the links, which cost a tenth, are made.
 - `df-sssp` (Domke, Hoefler and Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
   IPDPS 2011): all routes begin in one layer. A depth-first search looks for a cycle of channel
   dependencies; the routes that have the rarest dependency of the cycle move to the next layer. The

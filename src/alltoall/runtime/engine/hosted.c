@@ -35,6 +35,8 @@ struct Hosted {
     int64_t *whole, *part;          /* bytes between hosts, hosts x hosts, those inside too */
     int64_t *in, *out;
     Areas areas;
+    int64_t known, laid; /* the shard that the parts, and the areas, are for, or -1 */
+    int32_t known_parts;
 };
 
 static int32_t size_of(const Hosted *it, int32_t host)
@@ -121,6 +123,7 @@ Hosted *a2a_hosted_new(const Plan *plan, MPI_Comm comm, const int32_t *role)
         it->hosts = plan->ranks;
         it->host = plan->rank;
         it->refused = INT64_MAX;
+        it->known = it->laid = -1;
         it->first = calloc(hosts + 1, sizeof(int32_t));
         it->members = calloc(all, sizeof(int32_t));
         it->to = calloc(hosts, sizeof(int32_t));
@@ -240,27 +243,34 @@ int32_t a2a_hosted_parts(Hosted *it, int64_t shard, const int64_t *matrix)
 {
     int64_t bytes;
     int32_t parts = 1;
+    if (!matrix && shard == it->known)
+        return it->known_parts;
+    it->known = it->laid = -1;
     add_up(it, shard, matrix, 0, 1, it->whole);
     while ((bytes = most_shared(it, parts)) > it->limit)
         if ((parts *= 2) > MOST_PARTS)
             return 0;
-    if (bytes <= it->shared)
-        return parts;
     if (bytes >= it->refused)
         return 0;
-    if (!a2a_team_share(&it->team, (size_t)bytes)) {
-        it->refused = bytes;
-        return 0;
+    if (bytes > it->shared) {
+        if (!a2a_team_share(&it->team, (size_t)bytes)) {
+            it->refused = bytes;
+            return 0;
+        }
+        it->shared = bytes;
+        it->areas = (Areas){0};
     }
-    it->shared = bytes;
-    it->areas = (Areas){0};
-    return parts;
+    it->known = matrix ? -1 : shard;
+    return it->known_parts = parts;
 }
 
 /* Say where everything of a part lies; wait for the others first if it lay elsewhere before. */
 static void lay_out(Hosted *it, const HostedCall *call, int32_t k, int32_t parts)
 {
     int64_t sent = 0, taken = 0, slot = 0;
+    if (!call->matrix && parts == 1 && it->laid == call->shard)
+        return;
+    it->laid = call->matrix || parts > 1 ? -1 : call->shard;
     add_up(it, call->shard, call->matrix, k, parts, it->part);
     for (int32_t h = 0; h < it->hosts; h++) {
         int64_t *row = it->part + (size_t)h * (size_t)it->hosts;

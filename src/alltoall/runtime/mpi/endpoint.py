@@ -60,7 +60,7 @@ class Endpoint(WorldRank):
         self._alltoall(send[0], recv[0], shard)
 
     def close(self) -> None:
-        """Free what MPI holds for the schedule."""
+        """Free the MPI resources of the schedule."""
         self._alltoall.free()
 
 
@@ -81,7 +81,7 @@ class _Mail:
         self._sent: list[tuple[MPI.Request, Bytes]] = []
 
     def send(self, peer: int, head: tuple[int, int, int], rows: Bytes) -> None:
-        """Send a packet from memory of its own."""
+        """Send a copy of a packet."""
         numbers = np.array(head, dtype="<i8").view(np.uint8)
         packet = np.concatenate((numbers, rows.reshape(-1)))
         self._sent.append((self._comm.Issend([packet, MPI.BYTE], peer, self._tag), packet))

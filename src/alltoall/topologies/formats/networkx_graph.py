@@ -28,10 +28,10 @@ def from_networkx(
     """Build a topology from any kind of networkx graph.
 
     Nodes labelled 0..n-1 keep their ids; other labels are numbered in the graph's order. Names are
-    the distinct attributes `name` or `label`, else these other labels. A
-    false node attribute `terminal` marks a switch. `capacity` names the edge attribute with the
-    capacity, by default "capacity". A missing one counts as 1, with a note if edges have other
-    numbers; a `weight` is ambiguous and must be named. Undirected edges become a link each way.
+    the distinct attributes `name` or `label`, else these other labels. A false node attribute
+    `terminal` marks a switch. `capacity` names the edge attribute with the capacity, by default
+    "capacity". A missing one counts as 1, with a note if edges have other numbers; a `weight` is
+    ambiguous and must be named. Undirected edges become a link each way.
     """
     edges = _edges(graph)
     _check_attributes(edges, capacity)
