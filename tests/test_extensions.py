@@ -184,7 +184,7 @@ def test_what_cannot_be_registered() -> None:
     for name in ("extp", "link"):
         with pytest.raises(UsageError, match=f"{name!r} exists already"):
             alltoall.register_method(name, plain)
-    with pytest.raises(UsageError, match="says it returns a Flow"):
+    with pytest.raises(UsageError, match="annotated to return a Flow"):
         alltoall.register_method("silent", lambda problem, settings: None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="small letters"):
         alltoall.register_method("--Slow", slow)

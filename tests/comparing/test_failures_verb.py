@@ -171,7 +171,7 @@ def test_what_cannot_fail_is_refused(run: Run, saved: Path, tmp_path: Path) -> N
         ((saved, "--only", "a", "--nodes", 1), 2, "leave one of them out"),
         ((saved, "--links", 0), 2, "expected at least 1"),
         ((saved, "-o", file), 2, "name another folder"),
-        ((saved, "-o", "-"), 2, "name another folder"),
+        ((saved, "-o", "-"), 2, "name a folder"),
     ):
         refused = run("failures", *words)
         assert refused.code == code, refused.err

@@ -228,7 +228,7 @@ def test_start_times_delay_what_begins_late(tmp_path: Path) -> None:
         ({"sync": "never"}, "sync 'never'; expected one of dataflow, step"),
         ({"link_bandwidth": None}, "no link bandwidth"),
         ({"link_bandwidth": "25"}, "bandwidth '25'"),
-        ({"latency": -1.0}, "a latency or an overhead that is negative"),
+        ({"latency": -1.0}, "a negative or infinite latency or overhead"),
         ({"injection": 0.0}, "an? injection limit of 0"),
         ({"bytes": []}, r"sizes \[\]"),
         ({"topology": "ring:5"}, "a topology with what says its own"),
