@@ -25,7 +25,7 @@ REFUSED = (TypeError, ValueError)
 FREE = {
     ("Annealing", "panel"), ("LiftAnnealing", "single"), ("FluidFlows", "rounds"),
     ("FairMessages", "waits"), ("PrimalDual", "link_class"), ("update_batch", "link_class"),
-    ("trace_paths", "paths"), ("even_phases", "active"),
+    ("trace_paths", "paths"),
 }  # fmt: skip
 """Arrays of integers that are no indices, or may be as large as they like."""
 
@@ -134,8 +134,7 @@ def samples() -> dict[str, Call]:
             "size": ones[:3], "order": every, "begin": 0, "most": 9, "pressure": 1.0,
             "free_cost": 0.0,
         }),
-        "choose": (core.choose, listed | {"scale": ones, "steepness": 1.0}),
-        "choose_within": (core.choose_within, listed | budgets | {"fill": 0.5, "pressure": 1.0}),
+        "choose": (core.choose, listed | {"price": (ones, ones, ones * 0, 0.5, 1.0)}),
         "distances": (core.distances, starts),
         "add_tree_flows": (core.add_tree_flows, starts | {"amount": square, "flows": flows.copy()}),
         "disjoint_paths": (core.disjoint_paths, {"graph": graph, "start": 0, "goals": every}),
@@ -213,18 +212,9 @@ def samples() -> dict[str, Call]:
         }),
         "ForwardingTables.table": (lambda: tables.table, {}),
         "ForwardingTables.load": (lambda: tables.load, {}),
-        "grow_trees": (core.grow_trees, {
-            "graph": graph, "capacity": ones, "terminals": every, "wanted": square,
-            "weight": ones.copy(),
-        }),
         "grow_lengths": (core.grow_lengths, {
             "graph": graph, "capacity": ones, "starts": every, "wanted": square, "epsilon": 0.1,
             "state": (0, 1.0), "most": 9, "lengths": ones.copy(), "flows": flows.copy(),
-        }),
-        "even_phases": (core.even_phases, {
-            "start": bounds, "link": every, "time": ones[:3], "source": np.zeros(3, np.int64),
-            "budget": 9 * ones[:2], "load": np.ones((2, 3)),
-            "active": np.array([[3], [0]]), "phase": np.zeros(3, np.int64),
         }),
     }  # fmt: skip
 

@@ -122,7 +122,6 @@ UNITS: dict[str, Callable[..., int]] = {
     "distances": lambda graph, lengths, starts, *_: len(starts) * len(lengths),
     "add_tree_flows": lambda graph, lengths, starts, *_: len(starts) * len(lengths),
     "make_exact": lambda graph, lengths, source, *_: len(source) * len(lengths),
-    "grow_trees": lambda graph, capacity, terminals, *_: len(terminals) * len(capacity),
     "tree_paths": lambda graph, lengths, begin, *_: len(np.unique(begin)) * len(lengths),
     "split_flows": lambda graph, begin, flow, wanted: len(flow[1]) + len(wanted[1]),
     "update_batch": lambda *given: int(given[10][-1] - given[10][0]) * given[8].shape[1],
@@ -130,11 +129,10 @@ UNITS: dict[str, Callable[..., int]] = {
     "respond": lambda where, start, *given: len(start) * len(given[7]),
     "reroute": lambda *given: given[6] * len(given[7]),
     "choose": lambda *given: given[9],
-    "choose_within": lambda *given: given[9],
 }
 """What a call of each export does, by its arguments: links that it reads, or choices."""
 
-LARGEST = {"choose": 1_000_000, "choose_within": 1_000_000, "split_flows": 1 << 18}
+LARGEST = {"choose": 1_000_000, "split_flows": 1 << 18}
 """Units of the others: a choice costs a tenth of a link of a shortest path."""
 
 

@@ -76,6 +76,9 @@ def reroute(
     Return the place where it stopped, or -1 minus the place of a chunk without a path.
     """
 
+Price = tuple[Floats, float] | tuple[Floats, Floats, Floats, float, float]
+"""Exponential prices (scale, steepness), or budgets (budget, share, history, fill, pressure)."""
+
 def choose(
     path_start: Ints,
     link: Ints,
@@ -87,35 +90,15 @@ def choose(
     order: Ints,
     begin: int,
     most: int,
-    scale: Floats,
-    steepness: float,
+    price: Price,
     load: Floats,
     path: Ints,
     phase: Ints,
 ) -> int:
-    """Let chunks choose from listed paths at exponential prices; return the place of the next."""
+    """Let chunks choose from listed paths, with budgets only those over one.
 
-def choose_within(
-    path_start: Ints,
-    link: Ints,
-    low: Ints,
-    high: Ints,
-    links: int,
-    phases: int,
-    size: Floats,
-    order: Ints,
-    begin: int,
-    most: int,
-    budget: Floats,
-    share: Floats,
-    history: Floats,
-    fill: float,
-    pressure: float,
-    load: Floats,
-    path: Ints,
-    phase: Ints,
-) -> int:
-    """Let chunks over a budget choose from listed paths; return the place of the next."""
+    Return the place of the next chunk.
+    """
 
 Rows = tuple[Ints, Ints, Floats]
 """(start, item, value) in compressed rows: links and amounts, or end nodes and demands."""
@@ -463,15 +446,6 @@ class ForwardingTables:
     @property
     def load(self) -> Floats: ...
 
-def grow_trees(
-    graph: Graph, capacity: Floats, terminals: Ints, wanted: Floats, weight: Floats
-) -> Ints:
-    """Return the links of a shortest-path tree to each terminal [terminals, nodes].
-
-    What a tree carries over the capacity is added to the weights; `wanted[t, v]` is what node v
-    sends to terminal t.
-    """
-
 def grow_lengths(
     graph: Graph,
     capacity: Floats,
@@ -486,19 +460,4 @@ def grow_lengths(
     """Route `wanted` along shortest paths while lengths grow; both arrays change in place.
 
     The state is the next source and the share of its demand that is left; `most` trees are found.
-    """
-
-def even_phases(
-    start: Ints,
-    link: Ints,
-    time: Floats,
-    source: Ints,
-    budget: Floats,
-    load: Floats,
-    active: Ints,
-    phase: Ints,
-) -> bool:
-    """Move routes to phases where their source has fewer flows, in place; return whether any did.
-
-    Route r takes `time[e]` of `link[e]` for e in `start[r]:start[r + 1]`.
     """

@@ -6,23 +6,9 @@
 namespace alltoall::border {
 namespace {
 
-ListScheduler make_scheduler(FloatArray size, IntArray first, IntArray begin, IntArray link, FloatArray pace,
-                             double quota, double shortest) {
-  const Int links = static_cast<Int>(pace.size());
-  const RowsView legs = rows(begin, link, links, "begin", "link");
-  sized(first, static_cast<Int>(size.size()) + 1, "first");
-  const RowsView of_chunk{bounds(first, legs.count(), "first"), {}};
-  require_no_empty_row(of_chunk, "first", "a leg for every chunk");
-  require(links >= 1, "pace", "at least one link");
-  require(quota > 0.0, "quota", "a number above 0");
-  require(shortest >= 0.0, "shortest", "a number of at least 0");
-  return {{copy(positive(all(size), "size")), copy(of_chunk.first), copy(legs)},
-          copy(positive(all(pace), "pace")), quota, shortest};
-}
-
 SharedFlows checked_flows(IntArray start, IntArray resource, FloatArray capacity, FloatArray weight) {
-  sized(start, static_cast<Int>(weight.size()) + 1, "start");
-  const RowsView uses = rows(start, resource, static_cast<Int>(capacity.size()), "start", "resource");
+  sized(start, std::ssize(weight) + 1, "start");
+  const RowsView uses = rows(start, resource, std::ssize(capacity), "start", "resource");
   require_no_empty_row(uses, "start", "a resource for every flow");
   return {copy(uses), copy(positive(all(capacity), "capacity")), copy(positive(all(weight), "weight"))};
 }
@@ -31,14 +17,28 @@ std::vector<Int> at_least_one(IntArray values, Int size, const char* name) {
   return copy(ranged(sized(values, size, name), 1, std::numeric_limits<Int>::max(), name));
 }
 
+std::vector<double> checked_amounts(FloatArray values, Int size, const char* name) {
+  return copy(amounts(sized(values, size, name), name));
+}
+
+ListScheduler make_scheduler(FloatArray size, IntArray first, IntArray begin, IntArray link, FloatArray pace,
+                             double quota, double shortest) {
+  const RowsView legs = rows(begin, link, std::ssize(pace), "begin", "link");
+  sized(first, std::ssize(size) + 1, "first");
+  const RowsView of_chunk{bounds(first, legs.count(), "first"), {}};
+  require_no_empty_row(of_chunk, "first", "a leg for every chunk");
+  require(pace.size() >= 1, "pace", "at least one link");
+  require(quota > 0.0, "quota", "a number above 0");
+  require(shortest >= 0.0, "shortest", "a number of at least 0");
+  return {{copy(positive(all(size), "size")), copy(of_chunk.first), copy(legs)},
+          copy(positive(all(pace), "pace")), quota, shortest};
+}
+
 FluidFlows make_fluid(IntArray start, IntArray resource, FloatArray capacity, FloatArray weight, FloatArray part,
                       IntArray rounds, FloatArray begin, double pause, double window) {
-  const Int count = static_cast<Int>(weight.size());
-  return {checked_flows(start, resource, capacity, weight),
-          copy(amounts(sized(part, count, "part"), "part")),
-          at_least_one(rounds, count, "rounds"),
-          copy(amounts(sized(begin, count, "begin"), "begin")),
-          amount(pause, "pause"),
+  const Int count = std::ssize(weight);
+  return {checked_flows(start, resource, capacity, weight), checked_amounts(part, count, "part"),
+          at_least_one(rounds, count, "rounds"), checked_amounts(begin, count, "begin"), amount(pause, "pause"),
           lengths(Floats(&window, 1), "window")[0]};
 }
 
@@ -46,17 +46,15 @@ FairMessages make_messages(IntArray start, IntArray resource, FloatArray capacit
                            FloatArray size, IntArray first, IntArray waits, IntArray follower_start,
                            IntArray follower, IntArray successor, IntArray sender, FloatArray latency,
                            FloatArray overhead, FloatArray sender_free) {
-  const Int count = static_cast<Int>(waits.size()), parts = static_cast<Int>(weight.size());
+  const Int count = std::ssize(waits), parts = std::ssize(weight), senders = std::ssize(sender_free);
   sized(first, count + 1, "first"), sized(follower_start, count + 1, "follower_start");
-  Messages messages{copy(bounds(first, parts, "first")),
-                    at_least_one(waits, count, "waits"),
+  Messages messages{copy(bounds(first, parts, "first")), at_least_one(waits, count, "waits"),
                     copy(rows(follower_start, follower, count, "follower_start", "follower")),
                     copy(ranged(sized(successor, count, "successor"), none, count, "successor")),
-                    copy(indices(sender, count, static_cast<Int>(sender_free.size()), "sender")),
-                    copy(amounts(sized(latency, count, "latency"), "latency")),
-                    copy(amounts(sized(overhead, count, "overhead"), "overhead"))};
+                    copy(indices(sender, count, senders, "sender")), checked_amounts(latency, count, "latency"),
+                    checked_amounts(overhead, count, "overhead")};
   return {checked_flows(start, resource, capacity, weight), copy(positive(sized(size, parts, "size"), "size")),
-          std::move(messages), copy(amounts(all(sender_free), "sender_free"))};
+          std::move(messages), checked_amounts(sender_free, senders, "sender_free")};
 }
 
 }  // namespace

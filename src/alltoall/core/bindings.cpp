@@ -1,7 +1,11 @@
 // What Python sees: graphs, and chunks that are placed on their paths.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 
 #include <optional>
+#include <tuple>
+#include <variant>
 
 #include "arrays.h"
 #include "place.h"
@@ -25,7 +29,7 @@ Int checked_nodes(Int nodes, std::size_t links) {
 
 Graph make_graph(Int nodes, IntArray tail, IntArray head) {
   checked_nodes(nodes, tail.size());
-  const Int links = static_cast<Int>(tail.size());
+  const Int links = std::ssize(tail);
   return {nodes, copy(indices(tail, nodes, "tail")), copy(indices(head, links, nodes, "head"))};
 }
 
@@ -34,12 +38,12 @@ LinkOrder make_order(Int nodes, IntArray tail, IntArray head, IntArray order, In
   checked_nodes(nodes, tail.size());
   require(priced_links >= 0 && priced_links < most_ints, "priced_links", "at least 0, below 2^31");
   require(copies.shape(0) >= 1 && copies.shape(1) >= 1, "copies", "at least one row and one column");
-  const Int links = static_cast<Int>(tail.size());
+  const Int links = std::ssize(tail);
   return {nodes,
           copy(indices(tail, nodes, "tail")),
           copy(indices(head, links, nodes, "head")),
           copy(indices(order, links, "order")),
-          copy(bounds(blocks, static_cast<Int>(order.size()), "blocks")),
+          copy(bounds(blocks, std::ssize(order), "blocks")),
           settled,
           copy(indices(priced, links, priced_links + 1, "priced")),
           priced_links,
@@ -76,7 +80,7 @@ Int py_respond(const Where& where, IntArray start, IntArray first, IntArray end,
                FilledFloats load, Int together, int threads) {
   const Sources sources = checked_sources(where, start, first, end);
   const Pricing pricing = pricing_of(where);
-  const Int chunks = static_cast<Int>(end.size()), count = sources.chunks.count();
+  const Int chunks = std::ssize(end), count = sources.chunks.count();
   const Floats sizes = amounts(sized(size, chunks, "size"), "size");
   const Floats means = amounts(sized(mean_size, count, "mean_size"), "mean_size");
   const auto loads = finite(sized(load, pricing.count, "load"), "load");
@@ -111,7 +115,7 @@ Int py_reroute(const Where& where, IntArray start, IntArray end, FloatArray size
                double free_cost, FilledPaths table, FilledFloats load) {
   const Pricing pricing = pricing_of(where);
   const Ints starts = indices(start, ends(where), "start");
-  const Int chunks = static_cast<Int>(starts.size());
+  const Int chunks = std::ssize(starts);
   const Ints goals = indices(end, chunks, ends(where), "end"), turns = indices(order, chunks, "order");
   const Floats sizes = amounts(sized(size, chunks, "size"), "size");
   require(begin >= 0, "begin", "at least 0");
@@ -125,52 +129,34 @@ Int py_reroute(const Where& where, IntArray start, IntArray end, FloatArray size
   });
 }
 
-// Listed paths, the chunks that choose from them, and their choices.
-struct Choosers {
-  Choosers(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
-           FloatArray size, IntArray order, Int begin, Int most, FilledInts path, FilledInts phase)
-      : size(all(size)), begin(begin), most(most) {
-    const Int chunks = static_cast<Int>(size.size());
-    require(links >= 0 && links < most_ints && phases >= 1 && phases < most_ints, "phases", "at least 1");
-    const RowsView listed = rows(path_start, link, links, "path_start", "link");
-    paths = {listed, indices(low, chunks, listed.count(), "low"),
-             ranged(sized(high, chunks, "high"), 1, listed.count() + 1, "high"), links, phases};
-    for (Int chunk = 0; chunk < chunks; ++chunk)
-      require(paths.low[chunk] < paths.high[chunk], "high", "a path for every chunk");
-    choice = {ranged(sized(path, chunks, "path"), 0, listed.count(), "path"),
-              ranged(sized(phase, chunks, "phase"), none, phases, "phase")};
-    turns = indices(order, chunks, "order");
-    require(begin >= 0, "begin", "at least 0");
-    require(most >= 0, "most", "at least 0");
-  }
+using ScaledPrice = std::tuple<FloatArray, double>;
+using BudgetedPrice = std::tuple<FloatArray, FloatArray, FloatArray, double, double>;
 
-  template <Price P>
-  Int choose(P price) const {
-    return unlocked([&] { return alltoall::choose(paths, size, turns, begin, most, price, choice); });
-  }
-
-  ListedPaths paths;
-  Floats size;
-  Choice choice;
-  Ints turns;
-  Int begin, most;
-};
-
-Int py_choose(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
-              FloatArray size, IntArray order, Int begin, Int most, FloatArray scale, double steepness,
-              FilledFloats load, FilledInts path, FilledInts phase) {
-  const Choosers choosers(path_start, link, low, high, links, phases, size, order, begin, most, path, phase);
+Int py_choose(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases, FloatArray size,
+              IntArray order, Int begin, Int most, std::variant<ScaledPrice, BudgetedPrice> given, FilledFloats load,
+              FilledInts path, FilledInts phase) {
+  const Int chunks = std::ssize(size);
+  require(links >= 0 && links < most_ints && phases >= 1 && phases < most_ints, "phases", "at least 1");
+  const RowsView listed = rows(path_start, link, links, "path_start", "link");
+  const ListedPaths paths{listed, indices(low, chunks, listed.count(), "low"),
+                          ranged(sized(high, chunks, "high"), 1, listed.count() + 1, "high"), links, phases};
+  for (Int chunk = 0; chunk < chunks; ++chunk)
+    require(paths.low[chunk] < paths.high[chunk], "high", "a path for every chunk");
+  const Choice choice{ranged(sized(path, chunks, "path"), 0, listed.count(), "path"),
+                      ranged(sized(phase, chunks, "phase"), none, phases, "phase")};
+  const Ints turns = indices(order, chunks, "order");
+  require(begin >= 0, "begin", "at least 0");
+  require(most >= 0, "most", "at least 0");
+  const auto choose_at = [&]<Price P>(P price) {
+    return unlocked([&] { return choose(paths, all(size), turns, begin, most, price, choice); });
+  };
   const Int priced = links * phases;
-  return choosers.choose(
-      ExponentialPrice(sized(scale, priced, "scale"), steepness, sized(load, priced, "load")));
-}
-
-Int py_choose_within(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
-                     FloatArray size, IntArray order, Int begin, Int most, FloatArray budget, FloatArray share,
-                     FloatArray history, double fill, double pressure, FilledFloats load, FilledInts path,
-                     FilledInts phase) {
-  const Choosers choosers(path_start, link, low, high, links, phases, size, order, begin, most, path, phase);
-  return choosers.choose(checked_budgets(links * phases, budget, share, history, fill, pressure, load));
+  if (const auto* const scaled = std::get_if<ScaledPrice>(&given)) {
+    const auto& [scale, steepness] = *scaled;
+    return choose_at(ExponentialPrice(sized(scale, priced, "price"), steepness, sized(load, priced, "load")));
+  }
+  const auto& [budget, share, history, fill, pressure] = std::get<BudgetedPrice>(given);
+  return choose_at(checked_budgets(priced, budget, share, history, fill, pressure, load));
 }
 
 template <class Where>
@@ -194,11 +180,8 @@ NB_MODULE(_core, module) {
   define_placing<Graph>(module);
   define_placing<LinkOrder>(module);
   module.def("choose", &py_choose, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a, "phases"_a, "size"_a,
-             "order"_a, "begin"_a, "most"_a, "scale"_a, "steepness"_a, "load"_a.noconvert(), "path"_a.noconvert(),
+             "order"_a, "begin"_a, "most"_a, "price"_a, "load"_a.noconvert(), "path"_a.noconvert(),
              "phase"_a.noconvert());
-  module.def("choose_within", &py_choose_within, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a,
-             "phases"_a, "size"_a, "order"_a, "begin"_a, "most"_a, "budget"_a, "share"_a, "history"_a, "fill"_a,
-             "pressure"_a, "load"_a.noconvert(), "path"_a.noconvert(), "phase"_a.noconvert());
   bind_flows(module);
   bind_routes(module);
   bind_designs(module);

@@ -1,7 +1,8 @@
-// Shortest paths: Dijkstra's algorithm, and many starts side by side.
+// Shortest paths: Dijkstra's algorithm, many starts side by side, and flow along them.
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "graph.h"
@@ -239,6 +240,40 @@ inline void add_tree_flows(const Graph& graph, Floats lengths, Ints starts, Matr
       below[graph.tail[into[node]]] += below[node];
     }
   });
+}
+
+// The source that is served, and the share of its demand that is left.
+using GrowthState = std::pair<Int, double>;
+
+// FPTAS: route `wanted` from every source along shortest paths, as much at a time as no capacity
+// limits, while lengths grow by epsilon times the share of the capacity. Return after `most` trees.
+inline GrowthState grow_lengths(const Graph& graph, Floats capacity, Ints starts, Matrix<const double> wanted,
+                               double epsilon, GrowthState state, Int most, std::span<double> lengths,
+                               Matrix<double> flows) {
+  Dijkstra dijkstra(graph.out, graph.head);
+  std::vector<double> distance(graph.nodes()), load(graph.links()), passing(graph.nodes());
+  std::vector<Int> parent(graph.nodes());
+  auto& [source, left] = state;
+  while (source < static_cast<Int>(starts.size()) && most-- > 0) {
+    dijkstra.run(lengths, starts[source], distance, parent);
+    const Ints reached = dijkstra.order();
+    std::ranges::transform(wanted[source], passing.begin(), [&](double each) { return each * left; });
+    double share = 1.0;
+    for (std::size_t place = reached.size(); place-- > 1;) {
+      const Int link = parent[reached[place]];
+      load[link] = passing[reached[place]];
+      passing[graph.tail[link]] += load[link];
+      if (load[link] > 0.0) share = std::min(share, capacity[link] / load[link]);
+    }
+    for (std::size_t place = 1; place < reached.size(); ++place) {
+      const Int link = parent[reached[place]];
+      flows.at(source, link) += load[link] * share;
+      lengths[link] *= 1.0 + epsilon * load[link] * share / capacity[link];
+    }
+    left = share < 1.0 ? left * (1.0 - share) : 0.0;
+    if (!(left > 0.0)) ++source, left = 1.0;
+  }
+  return state;
 }
 
 }  // namespace alltoall

@@ -20,7 +20,7 @@ class LinkSifting {
       const Ints turns = routes.routes[route];
       most_turns_ = std::max(most_turns_, static_cast<Int>(turns.size()));
       backward_.push_back(static_cast<std::int32_t>(std::ranges::count_if(turns, [&](Int turn) {
-        return !(rank_[routes.turns.held[turn]] < rank_[routes.turns.wanted[turn]]);
+        return !(rank_[routes.turns.tail[turn]] < rank_[routes.turns.head[turn]]);
       })));
     }
     list_visits(which);
@@ -28,12 +28,12 @@ class LinkSifting {
 
   // Put some links where their routes gain most, one after the other.
   void place(Ints links, Floats powers) {
-    const Turns& turns = routes_.turns;
+    const Graph& turns = routes_.turns;
     for (const Int link : links) {
       if (first_[link] == first_[link + 1]) continue;
       before_.clear(), after_.clear();
-      for (const Int turn : turns.into[link]) before_.push_back(rank_[turns.held[turn]]);
-      for (const Int turn : turns.out[link]) after_.push_back(rank_[turns.wanted[turn]]);
+      for (const Int turn : turns.in[link]) before_.push_back(rank_[turns.tail[turn]]);
+      for (const Int turn : turns.out[link]) after_.push_back(rank_[turns.head[turn]]);
       fill_tally(link, powers);
       const double there = best_place(rank_[link], powers[1]);
       if (there != rank_[link]) move(link, there);
@@ -61,26 +61,26 @@ class LinkSifting {
   }
 
   void list_visits(Ints which) {
-    const Turns& turns = routes_.turns;
-    std::vector<Int> slot(turns.count());
-    for (Int place = 0; place < turns.count(); ++place)
-      slot[turns.into.item[place]] = place - turns.into.first[turns.wanted[turns.into.item[place]]];
-    first_.assign(turns.links() + 1, 0);
+    const Graph& turns = routes_.turns;
+    std::vector<Int> slot(turns.links());
+    for (Int place = 0; place < turns.links(); ++place)
+      slot[turns.in.item[place]] = place - turns.in.first[turns.head[turns.in.item[place]]];
+    first_.assign(turns.nodes() + 1, 0);
     for (const Int route : which) {
-      ++first_[turns.held[routes_.routes[route].front()] + 1];
-      for (const Int turn : routes_.routes[route]) ++first_[turns.wanted[turn] + 1];
+      ++first_[turns.tail[routes_.routes[route].front()] + 1];
+      for (const Int turn : routes_.routes[route]) ++first_[turns.head[turn] + 1];
     }
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
     std::vector<Int> next(first_.begin(), first_.end() - 1);
     visits_.resize(first_.back());
-    const auto out_slot = [&](Int turn) { return static_cast<std::int32_t>(turn - turns.out.first[turns.held[turn]]); };
+    const auto out_slot = [&](Int turn) { return static_cast<std::int32_t>(turn - turns.out.first[turns.tail[turn]]); };
     for (std::size_t each = 0; each < which.size(); ++each) {
       const Ints mine = routes_.routes[which[each]];
       const auto route = static_cast<std::int32_t>(each);
-      visits_[next[turns.held[mine.front()]]++] = {route, none, out_slot(mine.front())};
+      visits_[next[turns.tail[mine.front()]]++] = {route, none, out_slot(mine.front())};
       for (std::size_t place = 0; place < mine.size(); ++place) {
         const bool is_last = place + 1 == mine.size();
-        visits_[next[turns.wanted[mine[place]]]++] = {route, static_cast<std::int32_t>(slot[mine[place]]),
+        visits_[next[turns.head[mine[place]]]++] = {route, static_cast<std::int32_t>(slot[mine[place]]),
                                                       is_last ? std::int32_t{none} : out_slot(mine[place + 1])};
       }
     }

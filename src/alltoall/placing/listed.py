@@ -86,7 +86,7 @@ class _Spreading:
         chunks = self.chunks
         return core.choose(
             chunks.start, chunks.link, chunks.low, chunks.high, len(self.capacity), 1, chunks.size,
-            self.order, begin, CHOICES_PER_CALL, self.scale, steepness, self.load,
+            self.order, begin, CHOICES_PER_CALL, (self.scale, steepness), self.load,
             self.choice.path, self.choice.phase,
         )  # fmt: skip
 
@@ -129,10 +129,10 @@ class _Choosing(Negotiation):
     def move(self, begin: int, steepness: float) -> int:
         """Let some chunks over a budget choose again."""
         chunks, budgets = self.chunks, self.budgets
-        return core.choose_within(
+        price = budgets.budget, budgets.share, budgets.history, FILL_WEIGHT, steepness
+        return core.choose(
             chunks.start, chunks.link, chunks.low, chunks.high, self.links, self.phases,
-            chunks.size, self.order, begin, CHOICES_PER_CALL, budgets.budget, budgets.share,
-            budgets.history, FILL_WEIGHT, steepness, budgets.load,
+            chunks.size, self.order, begin, CHOICES_PER_CALL, price, budgets.load,
             self.choice.path, self.choice.phase,
         )  # fmt: skip
 
