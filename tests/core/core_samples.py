@@ -23,7 +23,7 @@ REFUSED = (TypeError, ValueError)
 """What a bad argument may raise."""
 
 FREE = {
-    ("Annealing", "panel"), ("LiftAnnealing", "single"), ("FluidFlows", "rounds"),
+    ("LiftAnnealing", "single"), ("FluidFlows", "rounds"),
     ("FairMessages", "waits"), ("PrimalDual", "link_class"), ("update_batch", "link_class"),
     ("trace_paths", "paths"),
 }  # fmt: skip
@@ -42,8 +42,8 @@ def samples() -> dict[str, Call]:
     graph = core.Graph(3, tail, head)
     bounds, square, flows = np.array([0, 1, 2, 3]), np.ones((3, 3)) - np.eye(3), np.ones((3, 4))
     of_graph: Arguments = {"nodes": 3, "tail": tail, "head": head}
-    of_order: Arguments = of_graph | {
-        "order": links, "blocks": np.array([0, 4]), "settled": 3, "priced": links,
+    of_order: Arguments = {
+        "graph": graph, "order": links, "blocks": np.array([0, 4]), "settled": 3, "priced": links,
         "priced_links": 4, "copies": every[None],
     }  # fmt: skip
     chunks: Arguments = {"where": graph, "start": every, "end": np.roll(every, -1)}
@@ -89,7 +89,7 @@ def samples() -> dict[str, Call]:
         "overhead": ones[:3], "sender_free": ones[:1],
     }  # fmt: skip
     turned: Arguments = {
-        "links": 3, "held": every[:2], "wanted": every[1:], "start": np.array([0, 2, 3]),
+        "turns": core.Graph(3, every[:2], every[1:]), "start": np.array([0, 2, 3]),
         "turn": np.array([0, 1, 0]),
     }  # fmt: skip
     turns = core.RouteTurns(**turned)
@@ -100,9 +100,9 @@ def samples() -> dict[str, Call]:
         "rank": np.arange(3.0),
     }
     sifting = core.LinkSifting(**sifted)
-    channels: Arguments = of_graph | {
-        "order": links.copy(), "terminals": every[None], "lengths": np.ones(4, np.float32),
-        "wanted": np.ones((3, 3), np.float32),
+    channels: Arguments = {
+        "order": links.copy(), "graph": graph, "terminals": every[None],
+        "lengths": np.ones(4, np.float32), "wanted": np.ones((3, 3), np.float32),
     }  # fmt: skip
     forwarding: Arguments = {
         "graph": graph, "terminals": every[:2], "table": np.array([[-1, 1, 2], [0, -1, 2]]),

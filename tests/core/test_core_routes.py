@@ -48,8 +48,8 @@ def turns_of(links: int, routes: list[list[int]]) -> tuple[core.RouteTurns, list
     ends = np.array(known, dtype=np.int64).reshape(-1, 2)
     start = np.cumsum([0, *map(len, made)])
     turn = np.array([known.index(each) for turns in made for each in turns], dtype=np.int64)
-    given = strided(ends[:, 0]), strided(ends[:, 1]), strided(start), strided(turn)
-    return core.RouteTurns(links, *given), [set(turns) for turns in made]
+    graph = core.Graph(links, strided(ends[:, 0]), strided(ends[:, 1]))
+    return core.RouteTurns(graph, strided(start), strided(turn)), [set(turns) for turns in made]
 
 
 def is_acyclic(turns: set[Any]) -> bool:
@@ -128,7 +128,7 @@ def test_distances_forward_in_an_order(network: Network, seed: int) -> None:
             cost[:, head[link]] = np.minimum(cost[:, head[link]], over)
         return float((cost * wanted.T).sum())
 
-    given = nodes, strided(tail), strided(head), terminals, strided(lengths), strided(wanted)
+    given = graph_of(network), terminals, strided(lengths), strided(wanted)
     assert core.improve_order(order.copy(), *given, 0, 0) == pytest.approx(total(order))
     better = order.copy()
     core.improve_order(better, *given, 20, seed)
@@ -241,18 +241,18 @@ def test_shortest_paths_are_counted_and_shared(network: Network, seed: int) -> N
 
 GRAPH = core.Graph(2, np.array([0, 1]), np.array([1, 0]))
 ONES, EVERY = np.ones(2), np.arange(2)
-TURNS = core.RouteTurns(2, np.array([0]), np.array([1]), np.array([0, 1]), np.array([0]))
+BACK = core.Graph(2, EVERY[::-1], EVERY)
+TURNS = core.RouteTurns(core.Graph(2, EVERY[:1], EVERY[1:]), EVERY, EVERY[:1])
 TABLE, DEMAND = np.array([[-1, 1], [0, -1]]), np.array([[0.0, 1.0], [1.0, 0.0]])
 ENDLESS = np.where(DEMAND > 0, np.inf, 0)
 SINGLE, SQUARE = np.ones(2, np.float32), np.ones((2, 2), np.float32)
 TABLES = core.ForwardingTables(GRAPH, EVERY, TABLE, DEMAND)
-CHANNELS = 2, EVERY, EVERY[::-1], EVERY[None]
+CHANNELS = GRAPH, EVERY[None]
 
 BAD: dict[str, Callable[[], object]] = {
-    "held out of range": lambda: core.RouteTurns(1, EVERY, EVERY, EVERY, EMPTY),
-    "held in no order": lambda: core.RouteTurns(2, EVERY[::-1], EVERY, np.array([0]), EMPTY),
-    "turns that are not there": lambda: core.RouteTurns(2, EVERY, EVERY, EVERY, np.array([7])),
-    "bounds that fall": lambda: core.RouteTurns(2, EVERY, EVERY, np.array([0, 2, 1]), EVERY[:1]),
+    "held in no order": lambda: core.RouteTurns(BACK, EVERY[:1], EMPTY),
+    "turns that are not there": lambda: core.RouteTurns(GRAPH, EVERY, np.array([7])),
+    "bounds that fall": lambda: core.RouteTurns(GRAPH, np.array([0, 2, 1]), EVERY[:1]),
     "routes that are not there": lambda: core.LayerFilling(TURNS).offer(np.array([1])),
     "no cycles to break": lambda: core.CycleBreaking(TURNS).run(0),
     "too few weights": lambda: core.LinkSifting(TURNS, np.array([0]), np.zeros(0), ONES),

@@ -22,9 +22,7 @@ class LinkOrder:
 
     def __init__(
         self,
-        nodes: int,
-        tail: Ints,
-        head: Ints,
+        graph: Graph,
         order: Ints,
         blocks: Ints,
         settled: int,
@@ -367,12 +365,12 @@ class FairMessages:
 Singles = NDArray[np.float32]
 
 class RouteTurns:
-    """The turns of routes, from link `held[t]` to `wanted[t]`, sorted by the held link.
+    """The turns of routes, as a graph whose nodes are links: from the held to the wanted link.
 
-    Route r makes `turn[start[r]:start[r + 1]]`.
+    They are sorted by the held link. Route r makes `turn[start[r]:start[r + 1]]`.
     """
 
-    def __init__(self, links: int, held: Ints, wanted: Ints, start: Ints, turn: Ints) -> None: ...
+    def __init__(self, turns: Graph, start: Ints, turn: Ints) -> None: ...
 
 class LayerFilling:
     """A layer that takes routes unless their turns close a cycle."""
@@ -413,9 +411,7 @@ class LinkSifting:
 
 def improve_order(
     order: Ints,
-    nodes: int,
-    tail: Ints,
-    head: Ints,
+    graph: Graph,
     terminals: Ints,
     lengths: Singles,
     wanted: Singles,

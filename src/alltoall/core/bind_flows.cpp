@@ -76,7 +76,7 @@ void define_paths(nb::module_& module) {
   module.def("disjoint_paths", [](const Graph& graph, Int start, IntArray goals) {
     const NodeRows rows(graph, goals, "goals");
     ranged(start, 0, graph.nodes(), "start");
-    return paths_to_numpy(unlocked([&] { return find_disjoint_paths(graph, start, rows.node); }));
+    return paths_to_numpy(unlocked([&] { return DisjointSearch(graph).run(start, rows.node); }));
   }, "graph"_a, "start"_a, "goals"_a);
   module.def("simple_paths", [](const Graph& graph, Int start, IntArray goals, FloatTable hops, Int slack,
                                 Int most_paths, Int most_links) {
@@ -87,7 +87,7 @@ void define_paths(nb::module_& module) {
     }, "hops", "numbers from 0 to below the number of nodes, or infinity");
     require(slack >= 0, "slack", "at least 0");
     const SimplePathLimits limits{std::min(slack, graph.nodes()), most_paths, most_links};
-    return paths_to_numpy(unlocked([&] { return find_simple_paths(graph, start, rows.node, checked, limits); }));
+    return paths_to_numpy(unlocked([&] { return SimpleSearch(graph, start, limits).run(rows.node, checked); }));
   }, "graph"_a, "start"_a, "goals"_a, "hops"_a, "slack"_a, "most_paths"_a, "most_links"_a);
   module.def("tree_paths", [](const Graph& graph, FloatArray length, IntArray begin, IntArray end) {
     const NodeRows rows(graph, begin, "begin");
@@ -174,7 +174,7 @@ PrimalDual make_primal_dual(const Graph& graph, IntArray link_class, IntArray fi
   return {graph,
           {copy(checked_classes(graph, link_class)), copy(bounds(first, classes, "first")), copy(all(size)),
            copy(sized(capacity, classes, "capacity"))},
-          {groups.node, groups.by_node(wanted, "wanted"), sized(share, groups.count, "share")},
+          {groups.node, sized(share, groups.count, "share"), groups.by_node(wanted, "wanted")},
           groups.by_link(flow, "flow"), groups.by_node(potential, "potential"), sized(price, classes, "price")};
 }
 

@@ -76,13 +76,10 @@ void start_tables(ForwardingTables* self, const Graph& graph, IntArray terminals
 
 void define_layers(nb::module_& module) {
   nb::class_<RouteTurns>(module, "RouteTurns")
-      .def(nb::new_([](Int links, IntArray held, IntArray wanted, IntArray start, IntArray turn) -> RouteTurns {
-        require(links >= 0 && links < most_ints, "links", "at least 0, below 2^31");
-        const Int count = std::ssize(held);
-        require(std::ranges::is_sorted(indices(held, links, "held")), "held", "links in order");
-        return {{links, copy(all(held)), copy(indices(wanted, count, links, "wanted"))},
-                copy(rows(start, turn, count, "start", "turn"))};
-      }), "links"_a, "held"_a, "wanted"_a, "start"_a, "turn"_a);
+      .def(nb::new_([](const Graph& turns, IntArray start, IntArray turn) -> RouteTurns {
+        require(std::ranges::is_sorted(turns.tail), "turns", "held links in order");
+        return {turns, copy(rows(start, turn, turns.links(), "start", "turn"))};
+      }), "turns"_a, "start"_a, "turn"_a);
   nb::class_<LayerFilling>(module, "LayerFilling")
       .def(nb::init<const RouteTurns&>(), "turns"_a, nb::keep_alive<1, 2>())
       .def("offer", [](LayerFilling& self, IntArray routes) {
@@ -113,17 +110,14 @@ void define_layers(nb::module_& module) {
       .def_prop_ro("rank", copied(&LinkSifting::rank));
 }
 
-double py_improve_order(FilledInts order, Int nodes, IntArray tail, IntArray head, IntTable terminals,
-                        Array<const float, 1> lengths, Array<const float, 2> wanted, Int moves, std::uint64_t seed) {
-  require(nodes >= 1 && nodes < most_ints, "nodes", "at least 1, below 2^31");
+double py_improve_order(FilledInts order, const Graph& graph, IntTable terminals, Array<const float, 1> lengths,
+                        Array<const float, 2> wanted, Int moves, std::uint64_t seed) {
   require(terminals.shape(0) >= 1, "terminals", "at least one row");
   const Int rows = static_cast<Int>(terminals.shape(0)), count = static_cast<Int>(terminals.shape(1));
-  const Int channels = std::ssize(tail);
-  const auto checked = checked_order(all(order), channels);
-  ranged(all(terminals), 0, nodes, "terminals");
-  OrderImprovement improvement({indices(tail, nodes, "tail"), indices(head, channels, nodes, "head"),
-                                {terminals.data(), rows, count}, sized(lengths, channels, "lengths"),
-                                sized(wanted, count, count, "wanted"), nodes});
+  const auto checked = checked_order(all(order), graph.links());
+  ranged(all(terminals), 0, graph.nodes(), "terminals");
+  OrderImprovement improvement({graph, {terminals.data(), rows, count}, sized(lengths, graph.links(), "lengths"),
+                                sized(wanted, count, count, "wanted")});
   return unlocked([&] {
     if (!checked.empty()) improvement.improve(checked, moves, seed);
     return improvement.total_distance(checked);
@@ -134,8 +128,8 @@ double py_improve_order(FilledInts order, Int nodes, IntArray tail, IntArray hea
 
 void bind_routes(nb::module_& module) {
   define_layers(module);
-  module.def("improve_order", &py_improve_order, "order"_a.noconvert(), "nodes"_a, "tail"_a, "head"_a, "terminals"_a,
-             "lengths"_a, "wanted"_a, "moves"_a, "seed"_a);
+  module.def("improve_order", &py_improve_order, "order"_a.noconvert(), "graph"_a, "terminals"_a, "lengths"_a,
+             "wanted"_a, "moves"_a, "seed"_a);
   nb::class_<ForwardingTables>(module, "ForwardingTables")
       .def("__init__", &start_tables, "graph"_a, "terminals"_a, "table"_a, "demand"_a, "order"_a.none() = nb::none(),
            nb::keep_alive<1, 2>())

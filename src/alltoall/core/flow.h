@@ -4,12 +4,6 @@
 // cycles; and trim what each node receives to what it needs, from the sinks back to the source.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "graph.h"
-#include "parallel.h"
 #include "shortest.h"
 
 namespace alltoall {
@@ -181,17 +175,9 @@ inline constexpr double negligible_rest = 1e-10;  // share of the demand below w
 class Splitter {
  public:
   Splitter(const Graph& graph, SparseRows flow)
-      : tail_(graph.tail),
-        head_(graph.head),
-        link_(flow.item),
-        left_(flow.value.begin(), flow.value.end()),
-        first_(graph.nodes(), none),
-        best_(graph.nodes()),
-        place_(graph.nodes(), none),
-        walk_(graph.nodes() + 1),
-        after_(flow.item.size()),
-        age_(graph.nodes()),
-        bound_(graph.nodes(), infinity) {}
+      : tail_(graph.tail), head_(graph.head), link_(flow.item), left_(flow.value.begin(), flow.value.end()),
+        first_(graph.nodes(), none), best_(graph.nodes()), place_(graph.nodes(), none), walk_(graph.nodes() + 1),
+        after_(flow.item.size()), age_(graph.nodes()), bound_(graph.nodes(), infinity) {}
 
   // List the inflows of each node of a group; its widths are unknown.
   void enter(Int root, Int begin, Int end) {
@@ -281,9 +267,7 @@ class Splitter {
   // Cancel the cycle of best inflows of walk[bottom..top]; return where the walk resumes.
   Int cancel(Int bottom, Int top) {
     double smallest = infinity;
-    for (Int depth = bottom; depth <= top; ++depth) {
-      smallest = std::min(smallest, left_[best_[walk_[depth]]]);
-    }
+    for (Int depth = bottom; depth <= top; ++depth) smallest = std::min(smallest, left_[best_[walk_[depth]]]);
     for (Int depth = bottom; depth <= top; ++depth) left_[best_[walk_[depth]]] -= smallest;
     for (Int depth = bottom + 1; depth <= top; ++depth) place_[walk_[depth]] = none;
     return bottom;
@@ -323,7 +307,7 @@ inline WeightedPaths split_flows(const Graph& graph, Ints begin, SparseRows flow
         splitter.take(node, take, paths.link);
         paths.pair.push_back(each);
         paths.width.push_back(take);
-        paths.start.push_back(static_cast<Int>(paths.link.size()));
+        paths.start.push_back(std::ssize(paths.link));
         rest -= take;
       }
       paths.width[widest] += rest;

@@ -6,9 +6,7 @@
 // keep an order of the links in which all of them go forward; a link that closes a cycle is not taken.
 #pragma once
 
-#include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "prices.h"
 #include "turns.h"
@@ -78,7 +76,7 @@ class ForwardingTables {
 
   Ints table() const { return link_; }
   Floats load() const { return load_; }
-  Int terminals() const { return static_cast<Int>(terminals_.size()); }
+  Int terminals() const { return std::ssize(terminals_); }
   Int nodes() const { return graph_.nodes(); }
   Int links() const { return graph_.links(); }
 

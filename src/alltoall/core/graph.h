@@ -1,7 +1,11 @@
 // Views of arrays, the links at each node, and cycles: the vocabulary of all kernels.
 #pragma once
 
+// These standard headers come with it.
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -48,7 +52,7 @@ template <class Numbers>
 struct RowsOf {
   Numbers first, item;
 
-  Int count() const { return static_cast<Int>(first.size()) - 1; }
+  Int count() const { return std::ssize(first) - 1; }
   Ints operator[](Int row) const { return Ints(item).subspan(first[row], first[row + 1] - first[row]); }
 };
 using Rows = RowsOf<std::vector<Int>>;
@@ -77,7 +81,7 @@ struct Graph {
       : tail(std::move(tails)), head(std::move(heads)), out(by_key(nodes, tail)), in(by_key(nodes, head)) {}
 
   Int nodes() const { return out.count(); }
-  Int links() const { return static_cast<Int>(tail.size()); }
+  Int links() const { return std::ssize(tail); }
 
   std::vector<Int> tail, head;
   Rows out, in;  // the links at each node

@@ -1,13 +1,7 @@
 // Shortest paths: Dijkstra's algorithm, many starts side by side, and flow along them.
 #pragma once
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
-#include "graph.h"
 #include "parallel.h"
-#include "shortest.h"
 
 namespace alltoall {
 
@@ -146,7 +140,7 @@ class ManyTrees {
         waiting_[node] = false;
         changed = true;
         const Ints links = graph_.out[node];
-        visited += static_cast<Int>(links.size());
+        visited += std::ssize(links);
         for (const Int link : links) {
           const Int here = node * width_, there = graph_.head[link] * width_;
           if (here == there) continue;  // a loop shortens nothing
@@ -185,7 +179,7 @@ class ManyTrees {
 // Call body(trees, start, lane) for every start, with the trees of its block.
 template <class Body>
 inline void for_all_trees(const Graph& graph, Floats lengths, Ints starts, int threads, const Body& body) {
-  const Int count = static_cast<Int>(starts.size());
+  const Int count = std::ssize(starts);
   in_parallel((count + block_starts - 1) / block_starts, threads, [&](Int block) {
     const Int low = block * block_starts, lanes = std::min(block_starts, count - low);
     ManyTrees trees(graph, lanes);
@@ -202,7 +196,7 @@ inline void list_leaves_first(Int root, Ints into, Ints tail, std::vector<Int>& 
   order.clear();
   for (const Int link : into)
     if (link != none) ++children[tail[link]];
-  for (Int leaf = 0; leaf < static_cast<Int>(into.size()); ++leaf) {
+  for (Int leaf = 0; leaf < std::ssize(into); ++leaf) {
     // A node that has lost its last child goes next, unless its own turn is still to come.
     for (Int node = leaf; node != root && into[node] != none && children[node] == 0;) {
       order.push_back(node);
@@ -254,7 +248,7 @@ inline GrowthState grow_lengths(const Graph& graph, Floats capacity, Ints starts
   std::vector<double> distance(graph.nodes()), load(graph.links()), passing(graph.nodes());
   std::vector<Int> parent(graph.nodes());
   auto& [source, left] = state;
-  while (source < static_cast<Int>(starts.size()) && most-- > 0) {
+  while (source < std::ssize(starts) && most-- > 0) {
     dijkstra.run(lengths, starts[source], distance, parent);
     const Ints reached = dijkstra.order();
     std::ranges::transform(wanted[source], passing.begin(), [&](double each) { return each * left; });

@@ -5,8 +5,6 @@
 // places.
 #pragma once
 
-#include <algorithm>
-
 #include "turns.h"
 
 namespace alltoall {
@@ -18,7 +16,7 @@ class LinkSifting {
       : routes_(routes), weight_(weight.begin(), weight.end()), rank_(rank.begin(), rank.end()) {
     for (const Int route : which) {
       const Ints turns = routes.routes[route];
-      most_turns_ = std::max(most_turns_, static_cast<Int>(turns.size()));
+      most_turns_ = std::max<Int>(most_turns_, std::ssize(turns));
       backward_.push_back(static_cast<std::int32_t>(std::ranges::count_if(turns, [&](Int turn) {
         return !(rank_[routes.turns.tail[turn]] < rank_[routes.turns.head[turn]]);
       })));
@@ -42,7 +40,7 @@ class LinkSifting {
 
   // Number the links from 0 again, before halving the distances runs out of digits.
   void renumber() {
-    std::vector<Int> order = count_up(static_cast<Int>(rank_.size()));
+    std::vector<Int> order = count_up(std::ssize(rank_));
     std::ranges::stable_sort(order, {}, [&](Int link) { return rank_[link]; });
     for (std::size_t place = 0; place < order.size(); ++place) rank_[order[place]] = static_cast<double>(place);
   }
@@ -90,25 +88,25 @@ class LinkSifting {
   // are for routes that begin and end there. Backward places at this link do not count.
   void fill_tally(Int link, Floats powers) {
     const double here = rank_[link];
-    const Int columns = static_cast<Int>(after_.size()) + 1;
+    const Int columns = std::ssize(after_) + 1;
     tally_.assign((before_.size() + 1) * columns, 0.0);
     for (const auto& [route, in, out] : visits(link)) {
       Int others = backward_[route];
       if (in >= 0 && before_[in] >= here) --others;
       if (out >= 0 && after_[out] <= here) --others;
-      const Int row = in >= 0 ? in : static_cast<Int>(before_.size());
+      const Int row = in >= 0 ? in : std::ssize(before_);
       tally_[row * columns + (out >= 0 ? out : columns - 1)] += weight_[route] * powers[others];
     }
   }
 
   // Return the place in which the routes weigh most, the present one unless another is better.
   double best_place(double here, double backward) {
-    const Int rows = static_cast<Int>(before_.size()) + 1, columns = static_cast<Int>(after_.size()) + 1;
+    const Int rows = std::ssize(before_) + 1, columns = std::ssize(after_) + 1;
     entering_.assign(rows, backward), leaving_.assign(columns, 1.0);
     entering_.back() = 1.0;
     steps_ = before_;
     steps_.insert(steps_.end(), after_.begin(), after_.end());
-    order_ = count_up(static_cast<Int>(steps_.size()));
+    order_ = count_up(std::ssize(steps_));
     std::ranges::stable_sort(order_, {}, [&](Int step) { return steps_[step]; });
     double value = 0.0;
     for (Int row = 0; row < rows; ++row)

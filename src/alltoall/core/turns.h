@@ -2,10 +2,6 @@
 // one virtual layer cannot deadlock if their turns have no cycle.
 #pragma once
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
 #include "graph.h"
 
 namespace alltoall {
