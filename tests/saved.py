@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from alltoall.ir.arrays import Ints
-from alltoall.ir.files.json.answers import answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
 from alltoall.topologies.spec import build

@@ -12,7 +12,7 @@ from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.answers import answer_from_json, answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology

@@ -18,7 +18,7 @@ from alltoall.flows.symmetry.orbits import find_symmetry, link_maps, orbits
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.answers import answer_from_json, answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.flow import Flow
 from alltoall.ir.orbits import orbits_of

@@ -15,7 +15,7 @@ from alltoall.check import routes as verify_routes
 from alltoall.check.routes import check_routes
 from alltoall.errors import FormatError, InputError, LimitError, VerificationError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.files.json.answers import answer_from_json, answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.loading import load

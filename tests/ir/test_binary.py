@@ -20,7 +20,7 @@ from alltoall.errors import FormatError, InputError, UsageError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.files import archive
 from alltoall.ir.files.artefacts import read_artefact, read_as, write_artefact
-from alltoall.ir.files.json.answers import Artefact
+from alltoall.ir.files.json.saved_answers import Artefact
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem

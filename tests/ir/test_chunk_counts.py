@@ -9,7 +9,7 @@ from alltoall.check.schedule import check_schedule
 from alltoall.errors import AlltoallError, InputError
 from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.answers import answer_from_json, answer_to_json, format_name
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json, format_name
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule

@@ -11,15 +11,15 @@ from hypothesis import given
 
 from alltoall.errors import DemandError, FormatError, InputError, UsageError, VerificationError
 from alltoall.flows import solve
-from alltoall.ir.files.json.answers import (
+from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_from_json
+from alltoall.ir.files.json.problem import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
+from alltoall.ir.files.json.saved_answers import (
     FLOW_FORMAT,
     ROUTES_FORMAT,
     SCHEDULE_FORMAT,
     answer_from_json,
     answer_to_json,
 )
-from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_from_json
-from alltoall.ir.files.json.problem import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.text import read_text, write_text
 from alltoall.ir.problem import Problem

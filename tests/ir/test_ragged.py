@@ -17,7 +17,7 @@ from alltoall.check.schedule import check_schedule
 from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.flows import SolveSettings, solve
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.answers import Artefact, answer_from_json, answer_to_json
+from alltoall.ir.files.json.saved_answers import Artefact, answer_from_json, answer_to_json
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem

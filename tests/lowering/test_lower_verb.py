@@ -13,7 +13,7 @@ import alltoall
 from alltoall import grammar
 from alltoall.cli.lower import lower_verb
 from alltoall.errors import FormatError, LimitError, UsageError, VerificationError
-from alltoall.ir.files.json.answers import answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering import TARGETS, Options, targets_for

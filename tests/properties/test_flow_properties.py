@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from alltoall.check.flow import check_flow
 from alltoall.flows import METHODS, solve
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.answers import answer_from_json, answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology

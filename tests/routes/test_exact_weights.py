@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from alltoall import Demand, Problem, Topology
 from alltoall.check.routes import check_routes
-from alltoall.ir.files.json.answers import answer_from_json, answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.routes import Routes
 from alltoall.paths.candidates import candidate_paths
 from alltoall.routes import route

@@ -9,7 +9,7 @@ from hypothesis import given
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError
 from alltoall.flows import sizes, solve
-from alltoall.ir.files.json.answers import answer_from_json, answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.problem import Problem
 from alltoall.paths.candidates import candidate_paths
 from alltoall.routes.extp import route_extp

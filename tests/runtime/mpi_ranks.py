@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rank_data import DTYPES, ITEMS, received, same_bytes, sent
 
 from alltoall.errors import UsageError
-from alltoall.ir.files.json.answers import answer_from_json
+from alltoall.ir.files.json.saved_answers import answer_from_json
 from alltoall.ir.files.json.values import read_json
 from alltoall.ir.schedule import Schedule
 from alltoall.runtime.mpi import Alltoall

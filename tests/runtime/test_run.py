@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from alltoall.cli.run import run_verb, table
 from alltoall.errors import AlltoallError, FormatError, UsageError, VerificationError
 from alltoall.ir.chunks import shards_of
-from alltoall.ir.files.json.answers import answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.lowering import TARGETS, Options
 from alltoall.runtime.bench import Report, Row, Times

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from rank_data import DTYPES, ITEMS, received, same_bytes, sent
 
 from alltoall.errors import UsageError
-from alltoall.ir.files.json.answers import answer_from_json
+from alltoall.ir.files.json.saved_answers import answer_from_json
 from alltoall.ir.files.json.values import read_json
 from alltoall.runtime.torch import Alltoall
 

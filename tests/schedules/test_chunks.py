@@ -13,7 +13,7 @@ from alltoall.flows import SolveSettings, sizes, solve
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.arrays import Ints
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.answers import answer_from_json, answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem

@@ -11,7 +11,7 @@ import pytest
 import alltoall
 from alltoall.cli.workload import fft_table, moe_table
 from alltoall.errors import LimitError, MissingComponentError, UsageError, VerificationError
-from alltoall.ir.files.json.answers import answer_to_json
+from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
 from alltoall.runtime.mpiexec import Mpi, find_mpi

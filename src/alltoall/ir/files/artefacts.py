@@ -16,8 +16,8 @@ from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.files.fields import short
 from alltoall.ir.files.json import demand, problem, program
-from alltoall.ir.files.json.answers import FORMATS as ANSWERS
-from alltoall.ir.files.json.answers import (
+from alltoall.ir.files.json.saved_answers import FORMATS as ANSWERS
+from alltoall.ir.files.json.saved_answers import (
     UNEVEN_FORMAT,
     Artefact,
     answer_from_json,

@@ -16,7 +16,8 @@ from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.archive import MAX_NUMBERS, Array, Member, pack, read_texts, unpack
 from alltoall.ir.files.fields import naming, short, take_int, take_object, take_text
-from alltoall.ir.files.json.answers import (
+from alltoall.ir.files.json.problem import PROVENANCE, topology_fields
+from alltoall.ir.files.json.saved_answers import (
     FLOW_FORMAT,
     ROUTES_FORMAT,
     SCHEDULE_FORMAT,
@@ -26,8 +27,7 @@ from alltoall.ir.files.json.answers import (
     claims_of,
     format_name,
 )
-from alltoall.ir.files.json.answers import FORMATS as ANSWERS
-from alltoall.ir.files.json.problem import PROVENANCE, topology_fields
+from alltoall.ir.files.json.saved_answers import FORMATS as ANSWERS
 from alltoall.ir.files.json.values import MAX_INTEGER, parse_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

@@ -15,14 +15,14 @@ from alltoall.errors import FormatError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints, inner_index, starts_of
 from alltoall.ir.files.fields import MAX_INT, short, take_int, take_list, take_object, take_text
-from alltoall.ir.files.json.answers import (
+from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
+from alltoall.ir.files.json.problem import topology_from_json, topology_to_json
+from alltoall.ir.files.json.saved_answers import (
     cut_rows,
     layers_from_fields,
     route_rows,
     weights_as_text,
 )
-from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
-from alltoall.ir.files.json.problem import topology_from_json, topology_to_json
 from alltoall.ir.files.json.values import artefact, numbers, parse_json, positive
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
