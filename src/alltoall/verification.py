@@ -24,7 +24,7 @@ from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.fabric import Fabric
-from alltoall.ir.files.artefacts import Artefact, format_name
+from alltoall.ir.files.json.saved_answers import Artefact, format_name
 from alltoall.ir.files.node_tables import read_ranks
 from alltoall.ir.flow import Flow
 from alltoall.ir.messages import Messages

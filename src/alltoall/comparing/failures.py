@@ -15,7 +15,8 @@ import numpy as np
 from alltoall.check.answers import check_answer
 from alltoall.check.routes import check_routes
 from alltoall.errors import FormatError, InputError, TimeLimitError, UsageError
-from alltoall.ir.files.artefacts import BINARY_SUFFIX, format_name, read_artefact, write_artefact
+from alltoall.ir.files.artefacts import BINARY_SUFFIX, read_artefact, write_artefact
+from alltoall.ir.files.json.saved_answers import format_name
 from alltoall.ir.files.json.values import json_text
 from alltoall.ir.files.text import write_text
 from alltoall.ir.names import FileStems
