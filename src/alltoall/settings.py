@@ -87,8 +87,8 @@ class NotRootRank(Exception):  # noqa: N818 (nothing went wrong)
 class SolveSettings:
     """Settings shared by all methods; they are passed in, never global.
 
-    `time_limit` counts from the public call: each begins with `begin`, and all its stages share the
-    clock `started`. `cluster` is the address of a trusted Dask scheduler, which runs the work per
+    The clock `started` starts when a public function makes its settings, and all stages share it.
+    `cluster` is the address of a trusted Dask scheduler, which runs the work per
     source. `symmetry` lets one source stand for all sources that automorphisms map to it. The time
     limit is over once `stopped()` is true. A long solve saves a `checkpoint` now and then, and
     continues from an existing one. A `team` shares the sources.
@@ -99,7 +99,7 @@ class SolveSettings:
     time_limit: float | None = None
     workers: int = field(default_factory=cores)
     report: Callable[[str], None] = silent
-    started: float | None = None
+    started: float = field(default_factory=now)
     cluster: str | None = None
     symmetry: bool = True
     stopped: Callable[[], bool] = never
@@ -124,20 +124,19 @@ class SolveSettings:
                 "tcp://localhost:8786"
             )
 
-    def begin(self) -> "SolveSettings":
-        """Return the settings with their clock running: themselves, if a caller started it."""
-        return self if self.started is not None else replace(self, started=now())
+    def limited(self, seconds: float | None) -> "SolveSettings":
+        """Return settings with a clock of their own, for a part that has these seconds."""
+        limit = None if seconds is None else max(seconds, LEAST_SECONDS)
+        return replace(self, time_limit=limit, started=now())
 
     def sharing(self, share: float = 0.5) -> "SolveSettings":
         """Return settings for an early stage, with a share of the remaining time."""
         left = self.seconds_left()
-        if left is None:
-            return self
-        return replace(self, time_limit=max(share * left, LEAST_SECONDS), started=now())
+        return self if left is None else self.limited(share * left)
 
     def known(self) -> dict[str, str | float]:
         """Return provenance fields."""
-        seconds = 0.0 if self.started is None else round(now() - self.started, 3)
+        seconds = round(now() - self.started, 3)
         return {"solver": self.solver, "gap": self.gap, "seconds": seconds}
 
     def seconds_left(self) -> float | None:
@@ -146,8 +145,6 @@ class SolveSettings:
             return 0.0
         if self.time_limit is None:
             return None
-        if self.started is None:
-            return self.time_limit
         return max(0.0, self.time_limit - (now() - self.started))
 
     def why_late(self) -> str:
@@ -262,10 +259,6 @@ class RouteSettings:
         if self.seed < 0:
             raise UsageError(f"seed {self.seed}; expected 0 or more")
 
-    def begin(self) -> "RouteSettings":
-        """Return the settings with the clock of their time limit running."""
-        return replace(self, solve=self.solve.begin())
-
 
 STEP_TOLERANCE = 1e-3
 """Default share by which a further step must lower the time."""
@@ -317,10 +310,6 @@ class ScheduleSettings:
         if self.steps is not None and self.steps < 1:
             raise UsageError(f"{self.steps} steps; expected at least 1")
 
-    def begin(self) -> "ScheduleSettings":
-        """Return the settings with the clock of their time limit running."""
-        return replace(self, solve=self.solve.begin())
-
 
 OBJECTIVES = ("alltoall", "alltoall+failures", "alltoall+diameter")
 """Design objectives: time, time after the worst failure, or diameter first."""
@@ -355,7 +344,3 @@ class DesignSettings:
             raise UsageError(f"{self.failures} failures; expected 0 or more")
         if self.seed < 0:
             raise UsageError(f"seed {self.seed}; expected 0 or more")
-
-    def begin(self) -> "DesignSettings":
-        """Return the settings with the clock of their time limit running."""
-        return replace(self, solve=self.solve.begin())

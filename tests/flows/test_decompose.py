@@ -257,4 +257,4 @@ def test_a_time_limit_ends_the_splitting() -> None:
     """Who asks for paths too late is told."""
     flow = master_flow(Problem.all_to_all(build("ring:5")))
     with pytest.raises(TimeoutError):
-        per_commodity(flow, SolveSettings(workers=1, time_limit=1e-9).begin())
+        per_commodity(flow, SolveSettings(workers=1, time_limit=1e-9))

@@ -118,5 +118,5 @@ def test_when_time_is_up_the_flow_of_the_sources_is_taken() -> None:
     """A limit that children miss leaves the master's flow, which has the same time."""
     problem = Problem.all_to_all(FABRICS["3-cube"])
     master = solve_timestepped(problem, 3, SolveSettings())
-    late = SolveSettings(time_limit=1e-9).begin()
+    late = SolveSettings(time_limit=1e-9)
     assert split_by_children(master, late) is master

@@ -59,7 +59,7 @@ def find_routes(
 
     With the last routes, of a problem a little different, it is these that are renewed.
     """
-    settings = (settings or RouteSettings()).begin()
+    settings = settings or RouteSettings()
     if settings.destination_based and last is not None:
         raise UsageError(
             "destination-based with --from: renewed routes need not go on together where they "

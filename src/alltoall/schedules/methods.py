@@ -44,7 +44,7 @@ def find_schedule(
     >>> found.schedule.steps, str(found.status), round(found.curve[1], 3)
     (2, 'gap_not_reached', 0.2)
     """
-    settings = (settings or ScheduleSettings()).begin()
+    settings = settings or ScheduleSettings()
     _refuse(method, settings)
     asked = settings
     if last is not None:

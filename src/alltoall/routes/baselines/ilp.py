@@ -158,10 +158,9 @@ def _route(problem: Problem, settings: RouteSettings) -> Routes:
 
 def choose_paths(choosing: Choosing, settings: RouteSettings) -> Choice:
     """Return the best choice found within the time limit, at worst the heuristic's."""
-    if settings.solve.time_limit is None:
-        patient = replace(settings.solve, time_limit=DEFAULT_SECONDS, started=None)
-        settings = replace(settings, solve=patient)
-    solving = settings.solve.begin()
+    solving = settings.solve
+    if solving.time_limit is None:
+        solving = solving.limited(DEFAULT_SECONDS)
     paths, first = choosing.candidates, choosing.first
     amount, capacity = choosing.amount[first[:-1]], choosing.problem.topology.capacity
     listed = ListedChunks(paths.start, paths.link, first[:-1], first[1:], amount)
