@@ -34,7 +34,7 @@ from alltoall.topologies.given import (
 from alltoall.topologies.groups import GivenGroups
 
 if TYPE_CHECKING:
-    from alltoall.flows.description import Description
+    from alltoall.flows.bounds import Description
 
 
 def solve(
@@ -154,5 +154,5 @@ def describe(
 
     """
     problem = problem_of(given, demand, groups)
-    found: Description = load("alltoall.flows.description:describe_problem")(problem)
+    found: Description = load("alltoall.flows.bounds:describe_problem")(problem)
     return found

@@ -254,6 +254,7 @@ def _ended(
                 if future.done():
                     yield busy[future], future
                     del busy[future]
+                    settings.check_time()
     finally:
         for future in busy:
             future.cancel()

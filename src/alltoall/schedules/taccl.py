@@ -42,8 +42,7 @@ from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.highs import mip
-from alltoall.lp.matrix import Entries, sparse_matrix
-from alltoall.lp.program import LinearProgram
+from alltoall.lp.program import Entries, LinearProgram, sparse_matrix
 from alltoall.paths.shortest import shortest_distances
 from alltoall.settings import SolveSettings
 
