@@ -26,7 +26,7 @@ from alltoall.topologies.families import names_file
 from alltoall.topologies.given import topology_of
 
 
-def fabric_verb() -> None:
+def testbed_verb() -> None:
     """Emulate a network on this machine, with real link rates.
 
     Every node is a network namespace, every link a pair of virtual devices with a token bucket.

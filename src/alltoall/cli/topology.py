@@ -9,11 +9,11 @@ from alltoall.cli.app import show_choices
 from alltoall.cli.options import VerbCall, options_of, with_parameters
 from alltoall.cli.outputs import check_outputs
 from alltoall.cli.show import STANDARD_OUTPUT, Lines, deliver
-from alltoall.cli.wording import link_in_words
 from alltoall.errors import UsageError
 from alltoall.flows.public import describe
 from alltoall.ir.files.drawing import draw_svg
 from alltoall.ir.noun import Provenance
+from alltoall.ir.summaries import link_in_words
 from alltoall.ir.topology import Topology
 from alltoall.topologies.formats import topology_text
 from alltoall.topologies.public import topology

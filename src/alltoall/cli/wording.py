@@ -10,8 +10,8 @@ from typing import Any
 
 from alltoall.cli.show import Lines, columns, line_of
 from alltoall.ir.noun import Provenance
-from alltoall.ir.quantities import rate_in_words
-from alltoall.ir.words import beyond_rounding, counted, percent, rate_of, seconds_in_words
+from alltoall.ir.summaries import SAME, headline, link_in_words, proof_in_words
+from alltoall.ir.words import beyond_rounding, counted, percent, seconds_in_words
 from alltoall.settings import MOST_CHUNKS
 
 WORDING = {
@@ -42,16 +42,6 @@ WORDING = {
 }
 """Label and format of each field; the others are labelled by name."""
 
-ENDED = {
-    "within_gap": " (within the gap asked for)",
-    "time_limit": " (ended by the time limit)",
-    "interrupted": " (interrupted)",
-}
-"""Endings of searches without a proven optimum."""
-
-SAME = 1e-4
-"""Shares below this are not mentioned."""
-
 
 def lines_of(found: Mapping[str, Any]) -> Lines:
     """Return the lines for people, in the order of the fields."""
@@ -80,57 +70,6 @@ def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str | list[str]]:
     said = ((label, text(summary)) for label, text in ANSWER.items())
     lines = {label: text for label, text in said if text is not None}
     return {"": [*headline(summary), ""], **lines}
-
-
-def headline(summary: Mapping[str, Any]) -> list[str]:
-    """Compare an answer with the proven limit and with shortest paths."""
-    return [*filter(None, (_reached(summary), _against_shortest_paths(summary)))]
-
-
-def _reached(summary: Mapping[str, Any]) -> str:
-    gap, status = summary["gap"], summary["status"]
-    optimal, ended = status == "optimal", ENDED.get(status, "")
-    if "throughput_GBps" in summary:
-        answer = f"{rate_of(summary['throughput_GBps'])} per node"
-        if optimal:
-            return f"{answer}, the proven maximum"
-        limit = summary.get("throughput_bound_GBps")
-        if limit is None:
-            return answer
-        below = percent(gap / (1 + gap))
-        return f"{answer}, {below} below the proven limit of {rate_of(limit)}{ended}"
-    answer = shard_times(summary["time"])
-    if optimal:
-        return f"{answer}, the proven minimum"
-    if summary["bound"] <= 0:
-        return answer
-    return f"{answer}, {percent(gap)} above the proven limit of {summary['bound']:.6g}{ended}"
-
-
-def shard_times(time: float) -> str:
-    """Return a time in shards over a link of capacity 1."""
-    return f"{time:.6g} shard time{'' if f'{time:.6g}' == '1' else 's'}"
-
-
-def _against_shortest_paths(summary: Mapping[str, Any]) -> str | None:
-    if "shortest_path_time" not in summary:
-        return None
-    time, rate = summary["shortest_path_time"], summary.get("shortest_path_throughput_GBps")
-    reach = shard_times(time) if rate is None else rate_of(rate)
-    more = time / summary["time"] - 1
-    if abs(more) < SAME:
-        return f"as much as shortest-path routing ({reach})"
-    side = "more" if more > 0 else "less"
-    what = f"{side} throughput" if rate is None else side
-    return f"{percent(abs(more))} {what} than shortest-path routing ({reach})"
-
-
-def _proof(summary: Mapping[str, Any]) -> str:
-    limit = summary.get("throughput_bound_GBps")
-    proof = f"({summary['proof']}; verified)"
-    if limit is not None:
-        return f"no routing can exceed {rate_of(limit)} per node {proof}"
-    return f"no routing can take less than {summary['bound']:.6g} {proof}"
 
 
 def _network(summary: Mapping[str, Any]) -> str:
@@ -224,14 +163,6 @@ def _levels(summary: Mapping[str, Any]) -> list[str] | None:
     ]
 
 
-def link_in_words(summary: Mapping[str, Any]) -> str | None:
-    """Return the rate of the links, or its range, or None if unknown."""
-    if "link_GBps" not in summary:
-        return None
-    least, most = (rate_in_words(rate * 1e9) for rate in summary["link_GBps"])
-    return least if least == most else f"{least} to {most}"
-
-
 def _transfer(summary: Mapping[str, Any]) -> str | None:
     if "transfer_seconds" not in summary:
         return None
@@ -265,7 +196,7 @@ def _took(summary: Mapping[str, Any]) -> str:
 
 
 ANSWER: dict[str, Callable[[Mapping[str, Any]], str | list[str] | None]] = {
-    "proof": _proof,
+    "proof": proof_in_words,
     "routes": _routes,
     "steps": _steps,
     "chunks": _chunks,

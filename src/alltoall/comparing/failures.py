@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from alltoall.check.answers import check_answer
 from alltoall.check.routes import check_routes
-from alltoall.check.schedule import check_schedule
 from alltoall.errors import FormatError, InputError, TimeLimitError, UsageError
-from alltoall.ir.files.artefacts import BINARY_SUFFIX, format_name, read_artefact, write_artefact
+from alltoall.ir.files.artefacts import BINARY_SUFFIX, read_artefact, write_artefact
+from alltoall.ir.files.json.saved_answers import format_name
 from alltoall.ir.files.json.values import json_text
 from alltoall.ir.files.text import write_text
 from alltoall.ir.names import FileStems
@@ -130,15 +131,12 @@ def failures(
 def _read(path: Path) -> Answer:
     """Read routes or a schedule, and check them."""
     found = read_artefact(path)
-    if isinstance(found, Routes):
-        check_routes(found)
-    elif isinstance(found, Schedule):
-        check_schedule(found)
-    else:
+    if not isinstance(found, Answer):
         raise FormatError(
             f"{path}: format is {format_name(found)!r}; expected routes or a schedule. After a "
             "failure a flow is solved anew, with --remove-link or --remove-node"
         )
+    check_answer(found)
     return found
 
 

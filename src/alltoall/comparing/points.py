@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from alltoall.check.flow import check_flow
-from alltoall.check.routes import check_routes
-from alltoall.check.schedule import check_schedule
+from alltoall.check.answers import check_answer
 from alltoall.errors import AlltoallError, UsageError
 from alltoall.flows import METHODS as FLOWS
 from alltoall.flows import solve
@@ -116,9 +114,7 @@ def _verified(task: PointTask, settings: SolveSettings) -> Any:
     """Return the checker's report on the answer to a point."""
     subject = task.subject
     answer = subject if isinstance(subject, Answer) else finder(task.method)(subject, settings)
-    if isinstance(answer, Flow):
-        return check_flow(answer)
-    return check_routes(answer) if isinstance(answer, Routes) else check_schedule(answer)
+    return check_answer(answer)
 
 
 Find = Callable[[Problem, SolveSettings], Flow | Routes | Schedule]
