@@ -247,7 +247,10 @@ class Comparison:
         if across is not None:
             return self._winners(entries, across)
         best, *others = entries
-        beside = self._beside(best, others)
+        # Another network, or shortest paths.
+        elsewhere = (each for each in others if each.rows[0].given != best.rows[0].given)
+        baseline = (each for each in others if each.rows[0].method == BASELINE)
+        beside = next(chain(elsewhere, baseline, others), None)
         names = [self.name(each) for each in (best, beside) if each is not None]
         if beside is not None and best.method == beside.method and best.network != beside.network:
             names = [best.network, beside.network]
@@ -311,12 +314,6 @@ class Comparison:
         seconds = _median([row.seconds for row in entry.rows])
         yield None if seconds is None else f"{seconds:.2f} s"
         yield entry.reasons() or None
-
-    def _beside(self, best: Entry, others: Sequence[Entry]) -> Entry | None:
-        """Return the entry to compare the best with: another network, or shortest paths."""
-        elsewhere = (each for each in others if each.rows[0].given != best.rows[0].given)
-        baseline = (each for each in others if each.rows[0].method == BASELINE)
-        return next(chain(elsewhere, baseline, others), None)
 
     def _told(self, entry: Entry) -> str:
         """Return the result of an entry in words: GB/s, or its time if all nodes send equally."""
