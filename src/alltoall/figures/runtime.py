@@ -55,7 +55,7 @@ class Algorithm:
 
 def _published(spec: str, method: str, time_limit: float) -> alltoall.Flow:
     """Return the flow of master and child programs, with its widest paths extracted."""
-    settings = SolveSettings(time_limit=time_limit).begin()
+    settings = SolveSettings(time_limit=time_limit)
     flow = alltoall.solve(spec, method=method, time_limit=time_limit)
     widest_paths(flow, settings)
     return flow
