@@ -7,7 +7,7 @@ and documentation follow from these tables, which import no method.
 import difflib
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +40,8 @@ def read_words(
     An unknown name may be a registered one, so it takes every key.
     """
     name, _, rest = text.partition(":")
-    own = known[name].keys if name in known else _all_keys(known.values())
+    every = {key: about for method in known.values() for key, about in method.keys.items()}
+    own = known[name].keys if name in known else every
     keys = {**shared, **own}
     found: dict[str, Any] = {}
     for word in filter(None, rest.split(",")):
@@ -60,10 +61,6 @@ def read_words(
                 f"{kind} {name}: {reprlib.repr(word)}; expected {label}= {key.help}"
             ) from None
     return name, found
-
-
-def _all_keys(methods: Iterable[Method]) -> dict[str, Key]:
-    return {name: key for method in methods for name, key in method.keys.items()}
 
 
 def _unknown(where: str, label: str, keys: Mapping[str, Key]) -> str:

@@ -1,5 +1,9 @@
 """`alltoall workload`: programs that an all-to-all decides, and that check their own answer."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
 from alltoall.workloads.public import fft3d, moe
@@ -24,12 +28,9 @@ def workload_verb() -> None:
     """
 
 
-def _tell_fft(found: FftReport, call: VerbCall) -> None:
-    show({"workload": "fft3d", **found.to_json()}, call.json, {"": fft_table(found)})
-
-
-def _tell_moe(found: MoeReport, call: VerbCall) -> None:
-    show({"workload": "moe", **found.to_json()}, call.json, {"": moe_table(found)})
+def _tell(table: Callable[[Any], list[str]], found: Any, call: VerbCall) -> None:
+    name = call.context.info_name
+    show({"workload": name, **found.to_json()}, call.json, {"": table(found)})
 
 
 def fft_table(report: FftReport) -> list[str]:
@@ -101,5 +102,5 @@ def _in_ms(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms"
 
 
-fft3d_verb = verb_of(fft3d, _tell_fft, "json")
-moe_verb = verb_of(moe, _tell_moe, "json")
+fft3d_verb = verb_of(fft3d, partial(_tell, fft_table), "json")
+moe_verb = verb_of(moe, partial(_tell, moe_table), "json")

@@ -91,7 +91,7 @@ def route(
     """
     if method not in ROUTERS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
-    settings = (settings or RouteSettings()).begin()
+    settings = settings or RouteSettings()
     _require_memory(problem)
     units = normal_units(problem)
     routes = _best_in_time(units.problem, method, settings)
