@@ -176,7 +176,10 @@ ROUTE = {
     "ilp-shortest": Method("baseline: integer program over shortest paths"),
     "fptas": Method(
         "baseline: multiplicative weights",
-        {"epsilon": Key("epsilon", float, "the accuracy, 0.05 by default")},
+        {
+            "epsilon": Key("epsilon", float, "the accuracy, 0.05 by default"),
+            "published": Key("published", read_flag, "true or false: the published stop"),
+        },
     ),
 }
 """Methods of `route`, ours and the baselines."""

@@ -99,8 +99,8 @@ def _require_known(kind: str, name: str, known: tuple[str, ...]) -> None:
 class SolveSettings:
     """Settings shared by all methods; they are passed in, never global.
 
-    `time_limit` counts from the public call: each begins with `begin`, and all its stages share the
-    clock `started`. `cluster` is the address of a trusted Dask scheduler, which runs the work per
+    The clock `started` starts when a public function makes its settings, and all stages share it.
+    `cluster` is the address of a trusted Dask scheduler, which runs the work per
     source. `symmetry` lets one source stand for all sources that automorphisms map to it. The time
     limit is over once `stopped()` is true. A long solve saves a `checkpoint` now and then, and
     continues from an existing one. A `team` shares the sources.
@@ -111,7 +111,7 @@ class SolveSettings:
     time_limit: float | None = None
     workers: int = field(default_factory=cores)
     report: Callable[[str], None] = silent
-    started: float | None = None
+    started: float = field(default_factory=now)
     cluster: str | None = None
     symmetry: bool = True
     stopped: Callable[[], bool] = never
@@ -135,20 +135,19 @@ class SolveSettings:
                 "tcp://localhost:8786"
             )
 
-    def begin(self) -> "SolveSettings":
-        """Return the settings with their clock running: themselves, if a caller started it."""
-        return self if self.started is not None else replace(self, started=now())
+    def limited(self, seconds: float | None) -> "SolveSettings":
+        """Return settings with a clock of their own, for a part that has these seconds."""
+        limit = None if seconds is None else max(seconds, LEAST_SECONDS)
+        return replace(self, time_limit=limit, started=now())
 
     def sharing(self, share: float = 0.5) -> "SolveSettings":
         """Return settings for an early stage, with a share of the remaining time."""
         left = self.seconds_left()
-        if left is None:
-            return self
-        return replace(self, time_limit=max(share * left, LEAST_SECONDS), started=now())
+        return self if left is None else self.limited(share * left)
 
     def known(self) -> dict[str, str | float]:
         """Return provenance fields."""
-        seconds = 0.0 if self.started is None else round(now() - self.started, 3)
+        seconds = round(now() - self.started, 3)
         return {"solver": self.solver, "gap": self.gap, "seconds": seconds}
 
     def seconds_left(self) -> float | None:
@@ -157,8 +156,6 @@ class SolveSettings:
             return 0.0
         if self.time_limit is None:
             return None
-        if self.started is None:
-            return self.time_limit
         return max(0.0, self.time_limit - (now() - self.started))
 
     def why_late(self) -> str:
@@ -228,11 +225,11 @@ class RouteSettings:
 
     `paths` names the candidate paths of pmcf and the ILPs; `slack` is the extra length of bounded
     paths in hops; `k` is the number of k-shortest paths; `max_routes` limits the routes of a pair,
-    at a cost of `loss` at most; `epsilon` is the accuracy of the FPTAS; `raw` keeps the paths that
-    extp extracted; `max_layers` limits the layers of deadlock-free routes, which change layers with
-    `layer_change`; `destination_based` merges routes to a terminal where they meet; `shape` has the
-    sides of the grid for dimension order, if they cannot be found; `robust` names the demands of
-    robust routes, families of `routes.skews` or files.
+    at a cost of `loss` at most; `epsilon` is the accuracy of the FPTAS, `published` its published
+    stop; `raw` keeps the paths that extp extracted; `max_layers` limits the layers of deadlock-free
+    routes, which change layers with `layer_change`; `destination_based` merges routes to a terminal
+    where they meet; `shape` has the sides of the grid for dimension order, if they cannot be found;
+    `robust` names the demands of robust routes, families of `routes.skews` or files.
 
     Routes are then changed in this order (`routes.search`): `max_routes`; `chunks`, the common
     denominator of the weights; `layers`, the algorithm that assigns them, or None.
@@ -244,6 +241,7 @@ class RouteSettings:
     max_routes: int | None = None
     loss: float = 0.01
     epsilon: float = 0.05
+    published: bool = False
     raw: bool = False
     seed: int = 0
     max_layers: int | None = None
@@ -267,10 +265,6 @@ class RouteSettings:
         if not 0 < self.epsilon < 1:
             raise UsageError(f"epsilon {self.epsilon:g}; expected a number above 0 and below 1")
         _require_least(self.seed, 0, "seed {}")
-
-    def begin(self) -> "RouteSettings":
-        """Return the settings with the clock of their time limit running."""
-        return replace(self, solve=self.solve.begin())
 
 
 STEP_TOLERANCE = 1e-3
@@ -321,10 +315,6 @@ class ScheduleSettings:
                 raise UsageError(f"{chunks} chunks per shard; expected 1 to {MOST_CHUNKS}")
         _require_least(self.steps, 1, "{} steps")
 
-    def begin(self) -> "ScheduleSettings":
-        """Return the settings with the clock of their time limit running."""
-        return replace(self, solve=self.solve.begin())
-
 
 OBJECTIVES = ("alltoall", "alltoall+failures", "alltoall+diameter")
 """Design objectives: time, time after the worst failure, or diameter first."""
@@ -354,7 +344,3 @@ class DesignSettings:
         _require_least(self.layers, 1, "{} virtual layers")
         _require_least(self.failures, 0, "{} failures")
         _require_least(self.seed, 0, "seed {}")
-
-    def begin(self) -> "DesignSettings":
-        """Return the settings with the clock of their time limit running."""
-        return replace(self, solve=self.solve.begin())

@@ -106,7 +106,7 @@ def failures(
 
     """
     healthy = file if isinstance(file, Answer) else _read(Path(file))
-    settings = search_settings({}, gap, time_limit, None, progress, stop).begin()
+    settings = search_settings({}, gap, time_limit, None, progress, stop)
     if only is not None and (links is not None or nodes is not None):
         raise UsageError("--only with --links or --nodes; leave one of them out")
     named = only.split(",") if isinstance(only, str) else tuple(only or ())

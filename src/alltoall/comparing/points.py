@@ -94,7 +94,7 @@ class PointTask:
 
 def measure(task: PointTask) -> Measured:
     """Return the time of a point, verified, and the bound that it proves."""
-    settings = task.settings.begin()
+    settings = task.settings.limited(task.settings.time_limit)
     try:
         answer = task.subject
         if isinstance(answer, Problem):

@@ -17,7 +17,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.routes.baselines.tables import route_sssp
 from alltoall.routes.layers.assign import assign_layers
-from alltoall.settings import LEAST_SECONDS, RouteSettings, SolveSettings, now
+from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.operators import cable_links, partner_links, remove_links
 from alltoall.topologies.properties import diameter, mean_distance
 
@@ -148,8 +148,7 @@ def with_layers(candidate: Candidate, settings: SolveSettings) -> Candidate:
 def limit_seconds(settings: SolveSettings, seconds: float) -> SolveSettings:
     """Return settings with a time limit of at most the given seconds."""
     left = settings.seconds_left()
-    limit = seconds if left is None else max(min(left, seconds), LEAST_SECONDS)
-    return replace(settings, time_limit=limit, started=now())
+    return settings.limited(seconds if left is None else min(left, seconds))
 
 
 def with_failures(candidate: Candidate, most: int, seed: int, settings: SolveSettings) -> Candidate:
