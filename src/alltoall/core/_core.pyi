@@ -74,10 +74,7 @@ def reroute(
     Return the place where it stopped, or -1 minus the place of a chunk without a path.
     """
 
-Price = tuple[Floats, float] | tuple[Floats, Floats, Floats, float, float]
-"""Exponential prices (scale, steepness), or budgets (budget, share, history, fill, pressure)."""
-
-def choose(
+def choose_within(
     path_start: Ints,
     link: Ints,
     low: Ints,
@@ -88,15 +85,16 @@ def choose(
     order: Ints,
     begin: int,
     most: int,
-    price: Price,
+    budget: Floats,
+    share: Floats,
+    history: Floats,
+    fill: float,
+    pressure: float,
     load: Floats,
     path: Ints,
     phase: Ints,
 ) -> int:
-    """Let chunks choose from listed paths, with budgets only those over one.
-
-    Return the place of the next chunk.
-    """
+    """Let chunks over a budget choose from listed paths; return the place of the next."""
 
 Rows = tuple[Ints, Ints, Floats]
 """(start, item, value) in compressed rows: links and amounts, or end nodes and demands."""

@@ -1,11 +1,7 @@
 // What Python sees: graphs, and chunks that are placed on their paths.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/variant.h>
 
 #include <optional>
-#include <tuple>
-#include <variant>
 
 #include "arrays.h"
 #include "place.h"
@@ -113,12 +109,10 @@ void define_placing(nb::module_& module) {
              "pressure"_a, "free_cost"_a, "table"_a.noconvert(), "load"_a.noconvert());
 }
 
-using ScaledPrice = std::tuple<FloatArray, double>;
-using BudgetedPrice = std::tuple<FloatArray, FloatArray, FloatArray, double, double>;
-
-Int py_choose(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases, FloatArray size,
-              IntArray order, Int begin, Int most, std::variant<ScaledPrice, BudgetedPrice> given, FilledFloats load,
-              FilledInts path, FilledInts phase) {
+Int choose_within(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
+                  FloatArray size, IntArray order, Int begin, Int most, FloatArray budget, FloatArray share,
+                  FloatArray history, double fill, double pressure, FilledFloats load, FilledInts path,
+                  FilledInts phase) {
   const Int chunks = std::ssize(size);
   require(links >= 0 && links < most_ints && phases >= 1 && phases < most_ints, "phases", "at least 1");
   const RowsView listed = rows(path_start, link, links, "path_start", "link");
@@ -131,16 +125,8 @@ Int py_choose(IntArray path_start, IntArray link, IntArray low, IntArray high, I
   const Ints turns = indices(order, chunks, "order");
   require(begin >= 0, "begin", "at least 0");
   require(most >= 0, "most", "at least 0");
-  const auto choose_at = [&]<Price P>(P price) {
-    return unlocked([&] { return choose(paths, all(size), turns, begin, most, price, choice); });
-  };
-  const Int priced = links * phases;
-  if (const auto* const scaled = std::get_if<ScaledPrice>(&given)) {
-    const auto& [scale, steepness] = *scaled;
-    return choose_at(ExponentialPrice(sized(scale, priced, "price"), steepness, sized(load, priced, "load")));
-  }
-  const auto& [budget, share, history, fill, pressure] = std::get<BudgetedPrice>(given);
-  return choose_at(checked_budgets(priced, budget, share, history, fill, pressure, load));
+  BudgetPrice price = checked_budgets(links * phases, budget, share, history, fill, pressure, load);
+  return unlocked([&] { return choose(paths, all(size), turns, begin, most, price, choice); });
 }
 
 }  // namespace
@@ -152,9 +138,9 @@ NB_MODULE(_core, module) {
            "copies"_a, nb::keep_alive<1, 2>());
   define_placing<Graph>(module);
   define_placing<LinkOrder>(module);
-  module.def("choose", &py_choose, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a, "phases"_a, "size"_a,
-             "order"_a, "begin"_a, "most"_a, "price"_a, "load"_a.noconvert(), "path"_a.noconvert(),
-             "phase"_a.noconvert());
+  module.def("choose_within", &choose_within, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a, "phases"_a,
+             "size"_a, "order"_a, "begin"_a, "most"_a, "budget"_a, "share"_a, "history"_a, "fill"_a, "pressure"_a,
+             "load"_a.noconvert(), "path"_a.noconvert(), "phase"_a.noconvert());
   bind_flows(module);
   bind_routes(module);
   bind_schedules(module);
