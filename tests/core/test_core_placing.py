@@ -184,9 +184,9 @@ def test_choices_within_budgets_are_the_cheapest(seed: int, phases: int, fill: f
     link = rng.integers(0, 6, path_start[-1])
     before, budget, share, history = rng.uniform(0.1, 3, (4, 6 * phases))
     load, path, phase, size = before.copy(), np.array([0]), np.array([-1]), 0.7
-    core.choose(
+    core.choose_within(
         path_start, link, np.array([0]), np.array([5]), 6, phases, np.array([size]), np.array([0]),
-        0, 99, (budget, share, history, fill, 2.0), load, path, phase,
+        0, 99, budget, share, history, fill, 2.0, load, path, phase,
     )  # fmt: skip
 
     def price(hop: int) -> float:
