@@ -134,7 +134,7 @@ BAD = {
         "routes", r'"nodes":\[0,4\]', '"nodes":[0,5]', VerificationError, "hop 0: port",
     ),
     "a hop too few": ("routes", r'"nodes":\[0,4\]', '"nodes":[0]', FormatError, "has 1 nodes"),
-    "a negative node": ("routes", r'"nodes":\[0,4\]', '"nodes":[-1,4]', FormatError, r"nodes\[0\]"),
+    "a negative node": ("routes", r'"nodes":\[0,4\]', '"nodes":[-1,4]', FormatError, r"nodes is"),
     "a wrong id": ("routes", r'"id":0', '"id":1', FormatError, "has id 1"),
     "a wrong weight": (
         "routes", r'"weight":"4/4"', '"weight":"3/4"', VerificationError, "carry 0.75",
