@@ -122,7 +122,7 @@ def test_memory_words_what_is_wrong_and_not_without_end() -> None:
 
 def test_what_is_known_is_joined() -> None:
     """All that the other knew, and what it did last; nothing if that is known already."""
-    runner = Runner(0, 0, 0, None, knows(99, 3, 5))  # type: ignore[arg-type]
+    runner = Runner(0, 0, 0, (), knows(99, 3, 5))
     before = runner.clock
     runner.learn(knows(0, 9, 7), Access(1, 4))
     assert runner.clock.tolist() == [99, 4, 7]
