@@ -8,7 +8,6 @@ the instructions, where only the way from a receive to its successors takes a st
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
 from alltoall.ir.program import EFFECTS, Program
@@ -95,53 +94,6 @@ SLACK = 1e-9
 """Rounding error of the length of a step, as a share."""
 
 
-@dataclass
-class _Pipeline:
-    """An active FIFO: its sends with their chunks, and the progress of the next one."""
-
-    sends: list[tuple[Node, int]]
-    path: list[Hop]
-    at: int = 0
-    gone: int = 0
-
-    @property
-    def done(self) -> bool:
-        """Whether all chunks are sent."""
-        return self.at == len(self.sends)
-
-    @property
-    def head(self) -> Node:
-        """The current or next send."""
-        return self.sends[self.at][0]
-
-
-@dataclass
-class _Pace:
-    """The steps of finished sends, and the load of each hop in the present step and in all."""
-
-    capacity: Mapping[Hop, float]
-    chunk: float
-    total: dict[Hop, float]
-    fixed: dict[Node, int] = field(default_factory=dict)
-    loads: dict[Hop, float] = field(default_factory=lambda: defaultdict(float))
-
-    def fits(self, line: _Pipeline, length: float) -> bool:
-        """Whether one more chunk leaves the step no longer than `length`."""
-        return all(
-            self.loads[hop] + self.chunk / self.capacity[hop] <= length * (1 + SLACK)
-            for hop in line.path
-        )
-
-    def send(self, line: _Pipeline, step: int) -> None:
-        """Send one chunk; a send belongs to the step of its last chunk."""
-        for hop in line.path:
-            self.loads[hop] += self.chunk / self.capacity[hop]
-        line.gone += 1
-        if line.gone == line.sends[line.at][1]:
-            self.fixed[line.head] = step
-            line.at, line.gone = line.at + 1, 0
-
-
 def paced_time(
     program: Program, hops: Mapping[tuple[int, int], list[Hop]], capacity: Mapping[Hop, float]
 ) -> float:
@@ -153,36 +105,50 @@ def paced_time(
     may be a faster one. `hops` are the links between each two ranks that send. All chunks are of
     one size, and the shard of most chunks is 1.
     """
-    levels = Levels(program)
+    levels, chunk = Levels(program), 1.0 / program.chunks.most
     steps = max(levels.earliest().values(), default=0)
-    latest = levels.latest(steps)
-    lines = [_Pipeline(queue, hops[fifo[:2]]) for fifo, queue in levels.sends.items()]
-    pace = _Pace(capacity, 1.0 / program.chunks.most, defaultdict(float))
-    for line in lines:
-        for hop in line.path:
-            load = sum(chunks for _, chunks in line.sends) * pace.chunk / capacity[hop]
-            pace.total[hop] += load
+    latest, fixed = levels.latest(steps), dict[Node, int]()
+    # The sends of each FIFO, one entry per chunk, of which the first `sent` are gone.
+    queues = [_chunks(queue) for queue in levels.sends.values()]
+    paths, sent = [hops[fifo[:2]] for fifo in levels.sends], [0] * len(queues)
+    total: dict[Hop, float] = defaultdict(float)
+    for queue, path in zip(queues, paths, strict=True):
+        for hop in path:
+            total[hop] += len(queue) * chunk / capacity[hop]
+    loads: dict[Hop, float] = defaultdict(float)
 
-    def urgency(line: _Pipeline) -> tuple[int, float]:
-        return latest[line.head], -sum(pace.total[hop] for hop in line.path)
+    def due(line: int, when: Mapping[Node, int]) -> bool:
+        return sent[line] < len(queues[line]) and when[queues[line][sent[line]]] <= step
 
-    total = 0.0
+    def fits(line: int) -> bool:
+        """Whether one more chunk leaves the step no longer than `length`."""
+        most = length * (1 + SLACK)
+        return all(loads[hop] + chunk / capacity[hop] <= most for hop in paths[line])
+
+    def send(line: int) -> None:
+        """Send one chunk; a send belongs to the step of its last chunk."""
+        for hop in paths[line]:
+            loads[hop] += chunk / capacity[hop]
+        node, sent[line] = queues[line][sent[line]], sent[line] + 1
+        if queues[line][sent[line] : sent[line] + 1] != [node]:
+            fixed[node] = step
+
+    def urgency(line: int) -> tuple[int, float]:
+        return latest[queues[line][sent[line]]], -sum(total[hop] for hop in paths[line])
+
+    time = 0.0
     for step in range(1, steps + 1):
-        pace.loads.clear()
-        for line in lines:
-            while not line.done and latest[line.head] <= step:
-                pace.send(line, step)
-        length = max(pace.loads.values())  # of the longest chain, one send is due in every step
+        loads.clear()
+        ready = list(range(len(queues)))
+        for line in ready:
+            while due(line, latest):
+                send(line)
+        length = max(loads.values())  # of the longest chain, one send is due in every step
         # Chunks that could go later go in this step, one by one, as far as its length allows.
-        earliest, ready = levels.earliest(pace.fixed, least=step), lines
-        while ready:
-            ready = [
-                line
-                for line in ready
-                if not line.done and earliest[line.head] <= step and pace.fits(line, length)
-            ]
+        earliest = levels.earliest(fixed, least=step)
+        while ready := [line for line in ready if due(line, earliest) and fits(line)]:
             for line in sorted(ready, key=urgency):
-                if pace.fits(line, length):
-                    pace.send(line, step)
-        total += length
-    return total
+                if fits(line):
+                    send(line)
+        time += length
+    return time
