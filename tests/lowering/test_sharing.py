@@ -7,7 +7,7 @@ import pytest
 from lowering_cases import TOPOLOGIES, schedule_named
 
 from alltoall.check.program.alltoall import check_all_to_all
-from alltoall.check.program.pacing import paced_time
+from alltoall.check.program.timing import paced_time
 from alltoall.ir.arrays import Ints
 from alltoall.ir.program import FIFO_SLOTS, Op, Program
 from alltoall.ir.schedule import Schedule

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from alltoall.check.program.interpret import Runner
 from alltoall.check.program.memory import (
     MAX_NAMED,
     MAX_THREADS,
@@ -13,7 +14,6 @@ from alltoall.check.program.memory import (
     Shadow,
     check_threads,
 )
-from alltoall.check.program.threads import Runner
 from alltoall.errors import InputError
 from alltoall.ir.program import Buffer, Place
 

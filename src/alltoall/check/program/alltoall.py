@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alltoall.check.program.interpret import interpret
+from alltoall.check.program.interpret import Execution, interpret
 from alltoall.check.program.memory import Bytes
-from alltoall.check.program.threads import Execution
 from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import Program

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from alltoall.check.program.alltoall import AllToAllReport, numbered_inputs, report
+from alltoall.check.program.interpret import Execution, Machine, Runner
 from alltoall.check.program.memory import Bytes, Clock
-from alltoall.check.program.threads import Execution, Machine, Runner
 from alltoall.ir.execution_plan import End, ExecutionPlan, Operation, PlanOp, joined_channels
 from alltoall.ir.program import Buffer, Place, spot
 

@@ -13,6 +13,7 @@ from alltoall.ir.program import Buffer, Op, Place, Program, RankProgram, Step, T
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering.options import PROTOCOLS, Options, chosen
 from alltoall.lowering.programs.compile import Share, program_of
+from alltoall.lowering.programs.moves import refuse_uneven
 from alltoall.lowering.programs.msccl_limits import (
     MAX_COUNT,
     RUNTIMES,
@@ -21,7 +22,6 @@ from alltoall.lowering.programs.msccl_limits import (
     excesses,
     steps_of,
 )
-from alltoall.lowering.programs.transfers import refuse_uneven
 
 TYPES = {Op.SEND: "s", Op.RECEIVE: "r", Op.FORWARD: "rcs", Op.COPY: "cpy"}
 BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
