@@ -167,7 +167,7 @@ def test_layers_are_kept() -> None:
 def test_effort_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it would take too many chunks, or time is up, the weights stay as they were."""
     rough = route_extp(Problem.all_to_all(build("torus:3x3x3")), SETTINGS)
-    hurry = RouteSettings(solve=SolveSettings(time_limit=1e-9).begin())
+    hurry = RouteSettings(solve=SolveSettings(time_limit=1e-9))
     assert fewest_chunks(rough, hurry, anywhere=True).time == rough.time
     monkeypatch.setattr(module, "EXACT_CHUNKS_TRIED", 701)
     assert fewest_chunks(rough, SETTINGS, anywhere=True).denominator != 1

@@ -5,7 +5,7 @@ number.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from alltoall.cli.show import Lines, columns, line_of
@@ -67,9 +67,16 @@ def _line(key: str, value: Any) -> tuple[str, str | list[str]]:
 
 def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str | list[str]]:
     """Return the lines about a flow, routes or a schedule: the answer first, notes last."""
-    said = ((label, text(summary)) for label, text in ANSWER.items())
-    lines = {label: text for label, text in said if text is not None}
-    return {"": [*headline(summary), ""], **lines}
+    return {
+        "": [*headline(summary), ""],
+        "proof": proof_in_words(summary),
+        **dict(_about_routing(summary)),
+        **dict(_about_search(summary)),
+        "network": _network(summary),
+        "saturated": summary["saturated"],
+        "took": f"{summary['seconds']:.2g} s by {summary['method']}",
+        **({"notes": summary["notes"]} if summary["notes"] else {}),
+    }
 
 
 def _network(summary: Mapping[str, Any]) -> str:
@@ -83,36 +90,30 @@ def _network(summary: Mapping[str, Any]) -> str:
     return f"{summary['topology']}: {nodes}, {sort}{of_rate}"
 
 
-def _routes(summary: Mapping[str, Any]) -> str | None:
-    if "routes" not in summary:
-        return None
-    layers = summary["layers"]
-    channels = "no virtual channels assigned"
-    if layers is not None:
-        channels = counted(layers, "virtual channel")
-    most = summary["max_routes_per_pair"]
-    return f"{summary['routes']:,}, at most {most} per pair, {channels}"
-
-
-def _steps(summary: Mapping[str, Any]) -> str | None:
-    if "steps" not in summary:
-        return None
-    return f"{counted(summary['steps'], 'step')}, {summary['sends']:,} sends"
-
-
-def _fractional(summary: Mapping[str, Any]) -> str | None:
-    if "fractional_time" not in summary or beyond_rounding(summary["loss"]) < SAME:
-        return None
-    return f"optimum {summary['fractional_time']:.6g} with as many steps"
-
-
-def _chunks(summary: Mapping[str, Any]) -> str | None:
+def _about_routing(summary: Mapping[str, Any]) -> Iterator[tuple[str, str | list[str]]]:
+    """Yield the lines about the routes, steps and chunks of an answer."""
+    if "routes" in summary:
+        layers, most = summary["layers"], summary["max_routes_per_pair"]
+        channels = "no virtual channels assigned"
+        if layers is not None:
+            channels = counted(layers, "virtual channel")
+        yield "routes", f"{summary['routes']:,}, at most {most} per pair, {channels}"
+    if "steps" in summary:
+        yield "steps", f"{counted(summary['steps'], 'step')}, {summary['sends']:,} sends"
     if "common_factor_chunks" in summary:
-        common = summary["common_factor_chunks"]
-        if common:
-            return f"{common} per shard"
-        return f"no common factor up to {MOST_CHUNKS}; --chunks C makes one"
-    return _chunks_of_schedule(summary) if "chunks_per_shard" in summary else None
+        common, none = summary["common_factor_chunks"], f"no common factor up to {MOST_CHUNKS}"
+        yield "chunks", f"{common} per shard" if common else f"{none}; --chunks C makes one"
+    elif "chunks_per_shard" in summary:
+        yield "chunks", _chunks_of_schedule(summary)
+    if "fractional_time" in summary and beyond_rounding(summary["loss"]) >= SAME:
+        yield "fractional", f"optimum {summary['fractional_time']:.6g} with as many steps"
+    if summary.get("tradeoff"):
+        table = [["", "relays", "steps", "chunks", "operations", "time", "total"]]
+        for row in summary["tradeoff"]:
+            numbers = (row["relays"], row["steps"], row["chunks_per_shard"], row["operations"])
+            times = (f"{row['time']:.6g}", f"{row['total']:.6g}")
+            table.append(["*" if row["chosen"] else "", *map(str, numbers), *times])
+        yield "trade-off", columns(table)
 
 
 def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
@@ -129,87 +130,29 @@ def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
     return f"{text}; {best:g} would cost at least {percent(fewer[best])} more"
 
 
-def _tradeoff(summary: Mapping[str, Any]) -> list[str] | None:
-    """Return a row for each alternative, the chosen one marked."""
-    rows = summary.get("tradeoff")
-    if not rows:
-        return None
-    table: list[tuple[str, ...]] = [
-        ("", "relays", "steps", "chunks", "operations", "time", "total")
-    ]
-    for row in rows:
-        numbers = (row["relays"], row["steps"], row["chunks_per_shard"], row["operations"])
-        times = (f"{row['time']:.6g}", f"{row['total']:.6g}")
-        table.append(("*" if row["chosen"] else "", *map(str, numbers), *times))
-    return columns(table)
-
-
-def _jobs(summary: Mapping[str, Any]) -> list[str] | None:
-    """Return the table of jobs: level, rate, time and weight."""
-    if "levels" not in summary:
-        return None
-    table: list[tuple[str, ...]] = [("level", "rate", "time", "weight", "job")]
-    for job in sorted(summary["jobs"], key=lambda each: (each["level"], each["name"])):
-        numbers = (f"{job[key]:.6g}" for key in ("rate", "time", "weight"))
-        table.append((str(job["level"]), *numbers, job["name"]))
-    return columns(table, words=[-1])
-
-
-def _levels(summary: Mapping[str, Any]) -> list[str] | None:
-    levels = summary.get("levels")
-    return levels and [
-        f"{each['level']}: {percent(each['gap'])} below the proven limit {each['bound']:.6g}"
-        for each in levels
-    ]
-
-
-def _transfer(summary: Mapping[str, Any]) -> str | None:
-    if "transfer_seconds" not in summary:
-        return None
-    size, bound = counted(summary["bytes"], "byte"), seconds_in_words(summary["bound_seconds"])
-    return (
-        f"{seconds_in_words(summary['transfer_seconds'])} for shards of {size}, at least {bound}; "
-        f"{summary['transfer_GBps']:.3f} GB/s per node"
-    )
-
-
-def _last(summary: Mapping[str, Any]) -> list[str] | None:
-    found = summary.get("last")
-    if found is None:
-        return None
-    old = "schedule loses" if "steps" in summary else "routes lose"
-    lost, repaired = percent(found["unserved"]), percent(found["repaired_gap"])
-    kept = f"the old {old} {lost} of the traffic; minimal repair is {repaired} above the bound"
-    return [kept, *([f"{counted(found['moved'], 'route')} moved"] if "moved" in found else [])]
-
-
-def _robust(summary: Mapping[str, Any]) -> str | None:
-    found = summary.get("robust")
-    return found and (
-        f"loses {percent(found['median_loss'])} (median) to {percent(found['worst_loss'])} (worst) "
-        f"under {counted(found['demands'], 'other demand')} of {', '.join(found['family'])}"
-    )
-
-
-def _took(summary: Mapping[str, Any]) -> str:
-    return f"{summary['seconds']:.2g} s by {summary['method']}"
-
-
-ANSWER: dict[str, Callable[[Mapping[str, Any]], str | list[str] | None]] = {
-    "proof": proof_in_words,
-    "routes": _routes,
-    "steps": _steps,
-    "chunks": _chunks,
-    "fractional": _fractional,
-    "trade-off": _tradeoff,
-    "jobs": _jobs,
-    "levels": _levels,
-    "transfer": _transfer,
-    "robust": _robust,
-    "failure": _last,
-    "network": _network,
-    "saturated": lambda summary: summary["saturated"],
-    "took": _took,
-    "notes": lambda summary: summary["notes"] or None,
-}
-"""Functions that write the lines about an answer, by label, in order."""
+def _about_search(summary: Mapping[str, Any]) -> Iterator[tuple[str, str | list[str]]]:
+    """Yield the lines about jobs, times in seconds, other demands and failures."""
+    if "levels" in summary:
+        table = [["level", "rate", "time", "weight", "job"]]
+        for job in sorted(summary["jobs"], key=lambda each: (each["level"], each["name"])):
+            numbers = (f"{job[key]:.6g}" for key in ("rate", "time", "weight"))
+            table.append([str(job["level"]), *numbers, job["name"]])
+        yield "jobs", columns(table, words=[-1])
+        gaps = ((each["level"], percent(each["gap"]), each["bound"]) for each in summary["levels"])
+        bounds = [f"{at}: {gap} below the proven limit {bound:.6g}" for at, gap, bound in gaps]
+        yield "levels", bounds
+    if "transfer_seconds" in summary:
+        keys = ("transfer_seconds", "bound_seconds")
+        time, bound = (seconds_in_words(summary[key]) for key in keys)
+        size, rate = counted(summary["bytes"], "byte"), f"{summary['transfer_GBps']:.3f} GB/s"
+        yield "transfer", f"{time} for shards of {size}, at least {bound}; {rate} per node"
+    if found := summary.get("robust"):
+        losses = f"{percent(found['median_loss'])} (median) to {percent(found['worst_loss'])}"
+        demands = f"{counted(found['demands'], 'other demand')} of {', '.join(found['family'])}"
+        yield "robust", f"loses {losses} (worst) under {demands}"
+    if found := summary.get("last"):
+        old = "schedule loses" if "steps" in summary else "routes lose"
+        lost, repaired = percent(found["unserved"]), percent(found["repaired_gap"])
+        kept = f"the old {old} {lost} of the traffic; minimal repair is {repaired} above the bound"
+        moved = [f"{counted(found['moved'], 'route')} moved"] if "moved" in found else []
+        yield "failure", [kept, *moved]

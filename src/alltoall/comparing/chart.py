@@ -14,9 +14,6 @@ PLOT = (300.0, 58.0, 16.0, 14.0, 44.0)
 NAME_LETTERS = 72
 """Letters of a name that fit over a bar."""
 
-LETTER = 7.2
-"""The width of a letter."""
-
 COLOURS = ("#1d6fb8", "#d1661b", "#2a9457", "#8f4bb8", "#b8304f", "#6f6a12", "#16858f", "#7d5a3c")
 
 STYLE = """
@@ -81,15 +78,14 @@ def bars(unit: str, rows: Sequence[Bar]) -> str:
             )
         if each.spread is not None:
             low, high = ((edge or 0.0) * scale for edge in each.spread)
-            parts.append(_whisker(low, high, y + 8.5))
+            parts.append(
+                f'<path class="limit" d="M{low:.1f},{y + 8.5:.1f}H{high:.1f}"><title>range</title>'
+                "</path>"
+            )
         parts.append(_text(end + 8, y + 13, each.told.partition(",")[0]))
     note = f"{unit}; the mark is the proven maximum" if any(r.limit for r in rows) else unit
     parts.append(_text(0, ROW * len(rows) + 16, note, "soft"))
     return _svg(ROW * len(rows) + 26, parts)
-
-
-def _whisker(low: float, high: float, y: float) -> str:
-    return f'<path class="limit" d="M{low:.1f},{y:.1f}H{high:.1f}"><title>range</title></path>'
 
 
 def lines(across: str, unit: str, found: Sequence[Curve]) -> str:

@@ -327,7 +327,7 @@ class _Comparing:
         finally:
             found = self._compared()
             self._save(found)
-        if found.rows and not found.missing and all(_no_answer(each) for each in found.rows):
+        if found.rows and not found.missing and all(each.failed for each in found.rows):
             raise InputError(f"no point has an answer; the first: {found.rows[0].reason}")
         return found
 
@@ -472,10 +472,6 @@ class _Comparing:
 
 MEASURED = {"throughput": "measured", "the library's own": "measured, the library's own"}
 """Names of the rows of a run, by curve."""
-
-
-def _no_answer(row: Row) -> bool:
-    return row.time is None and row.throughput is None
 
 
 def _measured(value: Any) -> Measured | None:

@@ -106,7 +106,7 @@ def failures(
 
     """
     healthy = file if isinstance(file, Answer) else _read(Path(file))
-    settings = search_settings({}, gap, time_limit, None, progress, stop).begin()
+    settings = search_settings({}, gap, time_limit, None, progress, stop)
     if only is not None and (links is not None or nodes is not None):
         raise UsageError("--only with --links or --nodes; leave one of them out")
     named = only.split(",") if isinstance(only, str) else tuple(only or ())
@@ -115,12 +115,13 @@ def failures(
     suffix = Path(file).suffix if isinstance(file, str | PathLike) else ""
     folder = None if output is None else _Folder(Path(output), suffix)
     rows = tuple(_rows(healthy, each, count, folder, settings))
+    worst = sorted(rows, key=lambda row: (np.inf if row.slower is None else row.slower, row.lost))
     report = FailureReport(
         healthy.problem.topology.name,
         type(healthy).__name__.lower(),
         healthy.time,
         healthy.bound,
-        tuple(sorted(rows, key=_badness, reverse=True)),
+        tuple(reversed(worst)),
         count - len(rows),
     )
     if folder is not None:
@@ -138,10 +139,6 @@ def _read(path: Path) -> Answer:
         )
     check_answer(found)
     return found
-
-
-def _badness(row: FailureRow) -> tuple[float, float]:
-    return np.inf if row.slower is None else row.slower, row.lost
 
 
 def _rows(

@@ -94,9 +94,12 @@ class PointTask:
 
 def measure(task: PointTask) -> Measured:
     """Return the time of a point, verified, and the bound that it proves."""
-    settings = task.settings.begin()
+    settings = task.settings.limited(task.settings.time_limit)
     try:
-        report = _verified(task, settings)
+        answer = task.subject
+        if isinstance(answer, Problem):
+            answer = finder(task.method)(answer, settings)
+        report = check_answer(answer)
     except TimeoutError:
         return Measured(reason=f"{settings.why_late()} came before any answer", **_took(settings))
     except (AlltoallError, MemoryError, ArithmeticError, ValueError) as error:
@@ -108,13 +111,6 @@ def measure(task: PointTask) -> Measured:
 
 def _took(settings: SolveSettings) -> dict[str, float]:
     return {"seconds": float(settings.known()["seconds"])}
-
-
-def _verified(task: PointTask, settings: SolveSettings) -> Any:
-    """Return the checker's report on the answer to a point."""
-    subject = task.subject
-    answer = subject if isinstance(subject, Answer) else finder(task.method)(subject, settings)
-    return check_answer(answer)
 
 
 Find = Callable[[Problem, SolveSettings], Flow | Routes | Schedule]

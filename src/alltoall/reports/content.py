@@ -55,8 +55,12 @@ def content_of(
     views = [page.view(each, each.noun) for each in entries if not isinstance(each.noun, Run)]
     _compare(views)
     names = [each.name for each in entries]
+    subject = f"All-to-all on {len(page.diagrams)} topologies"
+    if len(page.diagrams) < 2:
+        only = [f"All-to-all on {each.topology.name}" for each in page.diagrams]
+        subject = next(iter(only), "All-to-all: measured and predicted")
     return {
-        "title": title or _title(page.diagrams),
+        "title": title or subject,
         "names": dict(zip(names, short_names(names), strict=True)),
         "fabrics": [each.content() for each in page.diagrams],
         "views": views,
@@ -146,14 +150,6 @@ def _compare(views: Sequence[dict[str, Any]]) -> None:
     for view in answers:
         bound = best[view["problem"]]
         view["ratio"] = view["time"] / bound if bound > 0 else None
-
-
-def _title(diagrams: Sequence[Diagram]) -> str:
-    if not diagrams:
-        return "All-to-all: measured and predicted"
-    if len(diagrams) == 1:
-        return f"All-to-all on {diagrams[0].topology.name}"
-    return f"All-to-all on {len(diagrams)} topologies"
 
 
 def _next(entry: Entry, rate: Rate | None) -> list[dict[str, str]]:
