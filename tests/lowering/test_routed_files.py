@@ -26,7 +26,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.lowering import TARGETS, kind_of, parse_lowered
 from alltoall.lowering.options import Options
-from alltoall.lowering.tables.ompi_read import ATTRIBUTES, OPTIONAL
+from alltoall.lowering.tables.ompi import ATTRIBUTES, OPTIONAL
 from alltoall.lowering.tables.srv6_emit import node_batches
 from alltoall.routes.extp import route_extp
 from alltoall.routes.phases import split_phases

@@ -14,8 +14,7 @@ from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.compile import Share, program_of
-from alltoall.lowering.programs.msccl_emit import emit_msccl
-from alltoall.lowering.programs.msccl_limits import check_limits
+from alltoall.lowering.programs.msccl_emit import check_limits, emit_msccl
 from alltoall.lowering.programs.msccl_read import read_msccl
 from hop_schedules import hop_schedule
 

@@ -98,8 +98,8 @@ TARGETS: Registry[Target] = Registry(
         ),
         "ompi": Target(
             Routes,
-            _here("tables.ompi_emit:emit_ompi"),
-            _here("tables.ompi_read:read_ompi"),
+            _here("tables.ompi:emit_ompi"),
+            _here("tables.ompi:read_ompi"),
             ".ompi.xml",
             "path-steered XML for an MPI runtime",
             "<alltoall",
