@@ -40,7 +40,7 @@ from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.highs import mip
-from alltoall.lp.program import Entries, LinearProgram, sparse_matrix
+from alltoall.lp.program import Entries, LinearProgram, least_time, sparse_matrix
 from alltoall.paths.shortest import shortest_distances
 from alltoall.schedules.chunks import CutShards, require_hosts
 from alltoall.settings import SolveSettings
@@ -171,18 +171,8 @@ def _routing_program(
     wanted = (known % topology.nodes == end[known // topology.nodes]).astype(np.float64)
     balance = Entries(np.repeat((1.0, -1.0), size)[keep], row, np.tile(np.arange(size), 2)[keep])
     load = Entries(takes, link, np.arange(size))
-    links = np.arange(topology.links)
-    longest = Entries(-np.ones(topology.links), links, np.full(topology.links, size))
-    rows = len(known)
-    return LinearProgram(
-        cost=np.append(np.zeros(size), 1.0),
-        matrix=sparse_matrix(
-            (rows + topology.links, size + 1), balance, load.shift(rows), longest.shift(rows)
-        ),
-        row_lower=np.concatenate((wanted, np.full(topology.links, -np.inf))),
-        row_upper=np.concatenate((wanted, np.zeros(topology.links))),
-        integer=np.append(np.ones(size, np.bool_), False),
-    )
+    program = least_time(balance, wanted, load, np.ones(topology.links))
+    return replace(program, integer=np.append(np.ones(size, np.bool_), False))
 
 
 def order_hops(hops: Hops) -> tuple[Ints, float]:
