@@ -48,7 +48,7 @@ ROOMS: dict[str, set[str]] = {
     "reports": NOUNS | {"check", "flows", "routes", "settings"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
-    "figures": NOUNS | {"flows", "verification"},
+    "figures": NOUNS | {"flows", "settings", "verification"},
     "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},
 }
 """What the modules of a room may import of other rooms; an import never goes back."""

@@ -4,7 +4,6 @@
 and documentation follow from these tables, which import no method.
 """
 
-import difflib
 import re
 import reprlib
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 from alltoall.errors import UsageError
 from alltoall.ir.quantities import parse_seconds, parse_size
+from alltoall.ir.words import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,11 @@ def read_words(
                 f"{reprlib.repr(label)}; expected one of {', '.join(known)}"
             )
         if label not in keys:
-            raise UsageError(_unknown(f"{kind} {name}", label, keys))
+            names = ", ".join(sorted(keys)) or "no settings"
+            raise UsageError(
+                f"{kind} {name}: no setting {reprlib.repr(label)}; {did_you_mean(label, keys)}"
+                f"expected {names}"
+            )
         key = keys[label]
         try:
             found[key.field] = key.read(value if equals else "true")
@@ -61,13 +65,6 @@ def read_words(
                 f"{kind} {name}: {reprlib.repr(word)}; expected {label}= {key.help}"
             ) from None
     return name, found
-
-
-def _unknown(where: str, label: str, keys: Mapping[str, Key]) -> str:
-    close = difflib.get_close_matches(label, keys, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    names = ", ".join(sorted(keys)) or "no settings"
-    return f"{where}: no setting {reprlib.repr(label)}; {hint}expected {names}"
 
 
 def read_flag(text: str) -> bool:
@@ -179,7 +176,10 @@ ROUTE = {
     "ilp-shortest": Method("baseline: integer program over shortest paths"),
     "fptas": Method(
         "baseline: multiplicative weights",
-        {"epsilon": Key("epsilon", float, "the accuracy, 0.05 by default")},
+        {
+            "epsilon": Key("epsilon", float, "the accuracy, 0.05 by default"),
+            "published": Key("published", read_flag, "true or false: the published stop"),
+        },
     ),
 }
 """Methods of `route`, ours and the baselines."""

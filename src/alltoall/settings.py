@@ -225,11 +225,11 @@ class RouteSettings:
 
     `paths` names the candidate paths of pmcf and the ILPs; `slack` is the extra length of bounded
     paths in hops; `k` is the number of k-shortest paths; `max_routes` limits the routes of a pair,
-    at a cost of `loss` at most; `epsilon` is the accuracy of the FPTAS; `raw` keeps the paths that
-    extp extracted; `max_layers` limits the layers of deadlock-free routes, which change layers with
-    `layer_change`; `destination_based` merges routes to a terminal where they meet; `shape` has the
-    sides of the grid for dimension order, if they cannot be found; `robust` names the demands of
-    robust routes, families of `routes.robust` or files.
+    at a cost of `loss` at most; `epsilon` is the accuracy of the FPTAS, `published` its published
+    stop; `raw` keeps the paths that extp extracted; `max_layers` limits the layers of deadlock-free
+    routes, which change layers with `layer_change`; `destination_based` merges routes to a terminal
+    where they meet; `shape` has the sides of the grid for dimension order, if they cannot be found;
+    `robust` names the demands of robust routes, families of `routes.robust` or files.
 
     Routes are then changed in this order (`routes.search`): `max_routes`; `chunks`, the common
     denominator of the weights; `layers`, the algorithm that assigns them, or None.
@@ -241,6 +241,7 @@ class RouteSettings:
     max_routes: int | None = None
     loss: float = 0.01
     epsilon: float = 0.05
+    published: bool = False
     raw: bool = False
     seed: int = 0
     max_layers: int | None = None

@@ -22,7 +22,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
-from alltoall.lowering.tables.opensm_emit import emit_opensm
+from alltoall.lowering.tables.opensm import emit_opensm
 from alltoall.routes.deadlock_free import best
 from alltoall.routes.search import find_routes
 from alltoall.settings import RouteSettings, SolveSettings

@@ -1,11 +1,10 @@
 """`alltoall reproduce`: measure the figures of the paper."""
 
-import inspect
 from typing import Any
 
 import typer
 
-from alltoall.cli.options import VerbCall, options_of, verb_of, with_parameters
+from alltoall.cli.options import VerbCall, as_verb, verb_of
 from alltoall.cli.show import show
 from alltoall.figures import FIGURES
 from alltoall.figures.public import reproduce
@@ -49,6 +48,4 @@ def _claims(made: Reproduced) -> list[str]:
 
 
 _measure = verb_of(reproduce, _tell, "json")
-reproduce_verb = with_parameters(
-    _verb, [*options_of(reproduce, "json", figure=None)], inspect.getdoc(reproduce) or ""
-)
+reproduce_verb = as_verb(_verb, reproduce, "json", figure=None)

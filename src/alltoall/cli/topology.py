@@ -15,12 +15,9 @@ from alltoall.ir.files.drawing import draw_svg
 from alltoall.ir.noun import Provenance
 from alltoall.ir.summaries import link_in_words
 from alltoall.ir.topology import Topology
+from alltoall.ir.words import listed
 from alltoall.topologies.formats import topology_text
 from alltoall.topologies.public import topology
-
-MAX_NAMES = 10
-"""Node names printed; the JSON has all."""
-
 
 ABOUT = """Describe a topology, and convert or draw it; list all families if there is no SPEC.
 
@@ -60,12 +57,12 @@ topology_verb = with_parameters(_verb, [*options_of(topology, *PRINTED, given=No
 
 def _lines(summary: dict[str, Any], network: Topology) -> Lines:
     bounds = ", ".join(f"{name} {value:.6g}" for name, value in summary["bounds"].items())
-    names, count = network.names or (), summary["automorphisms"]
+    count = summary["automorphisms"]
     symmetries = f"about 10^{summary['automorphisms_log10']:.0f}" if count is None else f"{count:,}"
     lines: Lines = {
         "topology": network.name,
         "nodes": f"{network.nodes}, {summary['terminals']} of them terminals",
-        "names": ", ".join(names[:MAX_NAMES]) + ", ..." * (len(names) > MAX_NAMES),
+        "names": listed(network.names or ()),
         "links": f"{network.links}, {'both ways' if network.bidirectional else 'one way'}",
         "degree": f"{_range(summary['out_degree'])} out, {_range(summary['in_degree'])} in",
         "capacity": _range(summary["capacity"]),

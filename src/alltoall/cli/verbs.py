@@ -4,11 +4,11 @@ Help on all verbs, a list of families and a wrong verb or family are answered fr
 say that a word is wrong must not take longer than to read it.
 """
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alltoall.errors import UsageError
+from alltoall.ir.words import did_you_mean
 from alltoall.topologies.families import FAMILIES, names_file, unknown_family
 
 ABOUT = "Bandwidth-optimal all-to-all on direct-connect networks, with a proof in every answer."
@@ -188,8 +188,7 @@ def require_words(words: Sequence[str]) -> None:
     """Raise if a call has an unknown verb or family."""
     name, *rest = words
     if name not in VERBS:
-        close = difflib.get_close_matches(name, VERBS, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        hint = did_you_mean(name, VERBS)
         raise UsageError(f"no verb {name!r}; {hint}expected one of {', '.join(VERBS)}")
     if VERBS[name].takes_spec and rest and not rest[0].startswith("-"):
         family = rest[0].strip().partition(":")[0]

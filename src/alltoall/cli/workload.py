@@ -5,12 +5,10 @@ from functools import partial
 from typing import Any
 
 from alltoall.cli.options import VerbCall, verb_of
+from alltoall.cli.run import NOT_EMULATED
 from alltoall.cli.show import columns, show
 from alltoall.workloads.public import fft3d, moe
 from alltoall.workloads.reports import FftReport, FftRow, MoeReport, MoeRow, PencilRow
-
-NOT_EMULATED = "ranks share this machine, and no link is emulated: this times software"
-"""Caveat printed above timing tables."""
 
 CHECKED = {"fftn": "equal to numpy's fftn", "sums": "random sums over all points are right"}
 """How a transform was checked, in words."""

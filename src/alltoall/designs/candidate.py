@@ -106,15 +106,12 @@ class Candidate:
         if self.price is not None:
             found["price"] = self.price
         if self.failures is not None:
-            found["worst_failure"] = _finite(self.failures.worst)
-            found["mean_failure"] = _finite(self.failures.mean)
+            worst, mean = self.failures.worst, self.failures.mean
+            found["worst_failure"] = worst if np.isfinite(worst) else None
+            found["mean_failure"] = mean if np.isfinite(mean) else None
             found["failures_tried"] = self.failures.tried
             found["failures_all_known"] = self.failures.all_known
         return found
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def certify_candidate(
@@ -198,10 +195,7 @@ def patch_list(topology: Topology) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("cable", "from", "from_port", "to", "to_port"))
     for number, link in enumerate(cable_links(topology).tolist(), 1):
-        tail, head = (
-            topology.node_name(topology.tail[link]),
-            topology.node_name(topology.head[link]),
-        )
+        tail, head = (topology.node_name(ends[link]) for ends in (topology.tail, topology.head))
         writer.writerow((number, tail, int(sending[link]), head, int(receiving[link])))
     return text.getvalue()
 

@@ -62,6 +62,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     ),
     "loss": ("few",),
     "epsilon": ("fptas",),
+    "published": ("fptas",),
     "raw": ("extp",),
     "shape": ("dor",),
     "chunks": SPLITTING_METHODS,

@@ -1,6 +1,5 @@
 """The families of topologies by name; this table imports no construction until one is built."""
 
-import difflib
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alltoall.errors import UsageError
+from alltoall.ir.words import did_you_mean
 from alltoall.registry import Registry, load
 
 if TYPE_CHECKING:
@@ -218,8 +218,7 @@ FAMILIES = Registry(
 
 def unknown_family(name: str) -> str:
     """Return the message for an unknown family."""
-    close = difflib.get_close_matches(name, FAMILIES, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    hint = did_you_mean(name, FAMILIES)
     return f"unknown topology family {reprlib.repr(name)}; {hint}families: {', '.join(FAMILIES)}"
 
 
