@@ -28,8 +28,8 @@ from alltoall.lowering import TARGETS, kind_of, parse_lowered
 from alltoall.lowering.options import Options
 from alltoall.lowering.tables.ompi import ATTRIBUTES, OPTIONAL
 from alltoall.lowering.tables.srv6_emit import node_batches
-from alltoall.routes.extp import route_extp
 from alltoall.routes.phases import split_phases
+from alltoall.routes.weights import route_extp
 from alltoall.routes.whole_chunks import bounded_chunks
 from alltoall.settings import RouteSettings
 from alltoall.verification import verify, verify_text
