@@ -26,6 +26,7 @@ from alltoall.ir.arrays import Floats
 from alltoall.ir.demand import Demand
 from alltoall.ir.routes import Routes
 from alltoall.lowering.tables.linux import direct_address
+from alltoall.testbed.routed import run_routes
 
 pytestmark = needs_testbed
 
@@ -70,6 +71,16 @@ def test_single_routes_by_tables(spec: str) -> None:
         carried = datagrams(bed, address)
         wanted = expected_bytes(routes, sizes_of(bed), HEADERS[4])
         assert np.all(np.abs(carried - wanted) < NOISE)
+
+
+def test_flows_over_scripts_carry_what_routes_say() -> None:
+    """As over the fabric's own routes: every byte is right, and so are the counters of links."""
+    routes = alltoall.route("hypercube:3", "single:layering=none")
+    with fabric(routes.problem.topology) as bed:
+        install(bed, files_of(routes, "linux"))
+        hosts = [f"::ffff:{direct_address(node)}" for node in range(8)]
+        (row,) = run_routes(bed, routes, (1 << 14,), 1, 0, hosts=hosts)
+    assert (row.counters_ok, row.disagreements) == (True, ())
 
 
 def test_one_way_links_and_one_way_demands() -> None:

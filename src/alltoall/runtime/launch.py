@@ -4,7 +4,6 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.text import write_bytes, write_text
 from alltoall.ir.messages import Messages
 from alltoall.runtime.bench import Report, report_from_json
-from alltoall.runtime.engine.build import Engine, build, find_mpicc
 from alltoall.runtime.engine.job import fits, job_text
-from alltoall.runtime.mpiexec import CHOICE, Mpi, find_mpi
+from alltoall.runtime.mpiexec import Mpi, find_mpi
 from alltoall.runtime.needs import Runnable, demand_of, require_memory
 from alltoall.runtime.parts import RankWork, read_work
 from alltoall.runtime.processes import Command, grouped
@@ -160,10 +158,11 @@ def _commands(
     mpi = None
     if job.on == "mpi":
         mpi = replace(find_mpi(settings.mpi), place=place.prefix)
-        engine, python = build_engine(mpi), os.environ.get(CHOICE) == "python"
-        if engine and not python and fits(job, demand_of(work)):
-            write_text(folder / "job.txt", job_text(job, demand_of(work)))
-            worker = [str(engine.rank), str(folder / "job.txt")]
+        if not job.program:
+            engine = mpi.engine()
+            if fits(job, demand_of(work)):
+                write_text(folder / "job.txt", job_text(job, demand_of(work)))
+                worker = [str(engine.rank), str(folder / "job.txt")]
     return rank_commands(worker, job.on, len(work.ranks), folder, mpi, place)
 
 
@@ -172,13 +171,6 @@ def worker_command(execute: str, job: dict[str, Any], folder: Path) -> list[str]
     path = folder / "job.json"
     write_json(path, {"execute": execute, "job": job})
     return [sys.executable, "-m", "alltoall.runtime.worker", str(path)]
-
-
-def build_engine(mpi: Mpi) -> Engine | None:
-    """Build the engine of an MPI; None without a compiler: the exchange is then in Python."""
-    with suppress(MissingComponentError):
-        return build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
-    return None
 
 
 def rank_commands(

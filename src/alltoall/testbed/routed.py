@@ -9,6 +9,8 @@ the acknowledgements of routes that are answered over it.
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,12 +68,14 @@ def run_routes(
     buffer: int = BUFFER,
     timeout: float = 300.0,
     silence: float = SILENCE,
+    hosts: Sequence[str] = (),
 ) -> tuple[BedRow, ...]:
     """Install routes on a fabric, run them at every size, and return the measurements.
 
     `weights` is one of `WEIGHTS`; `phases` needs the `phase` of each route. `buffer` limits the
     bytes of a flow in transit, per hop. Raise if a byte is wrong, after `timeout` seconds, or if a
     host receives nothing for `silence` seconds; a row says whether link counters were as expected.
+    `hosts` are the addresses of terminals between which single routes are installed already.
     """
     _check(routes, sizes, weights, steering, phase)
     found = steered(bed.plan, routes)
@@ -80,7 +84,13 @@ def run_routes(
     _require_memory(shards)
     rates = bed.plan.rates if weights == "paced" else None
     library = mover()  # before the fabric is touched: it needs a compiler
-    steer(bed, found, steering)
+    if hosts:
+        own, address = (
+            [hosts[end] for end in ends] for ends in (found.routes.source, found.routes.destination)
+        )
+        found = replace(found, own=own, address=address)
+    else:
+        steer(bed, found, steering)
     subject = f"the run of routes on {routes.problem.topology.name}"
     job = {
         "bed": bed.plan.name,
@@ -150,9 +160,8 @@ def flows_of(found: Steered, phase: Ints | None, given: Routes) -> list[list[Any
     if phase is not None:
         # Routes are in file order, and ways back have no phase of their own.
         phases[routes.weight > 0] = phase[np.lexsort((given.destination, given.source))]
-    own = [found.address[back] for back in found.back.tolist()]
     ends = rows(routes.source, routes.destination)
-    each = zip(ends, own, found.address, phases.tolist(), strict=True)
+    each = zip(ends, found.own, found.address, phases.tolist(), strict=True)
     return [[*pair, here, there, number] for pair, here, there, number in each]
 
 

@@ -100,9 +100,8 @@ def fft3d(
     """
     require_seed(seed)
     sides, turns = parse_grid(grid), Turns(iterations, warmup)
-    if pencils and (routes or ranks_per_host):
-        other = "routes" if routes else "ranks per host"
-        raise UsageError(f"pencils and {other}; expected one of them, which is for slabs")
+    if pencils and routes:
+        raise UsageError("pencils and routes; expected one of them: routes are for slabs")
     given = None if schedule is None else _opened(schedule, progress)
     messages = None if given is None else _messages(given)
     size = None if pencils is None else parse_pencils(pencils)
@@ -117,11 +116,14 @@ def fft3d(
     ways = _ways("mpi", "schedule", messages, hosts)
     if size and count > min(sides[:2]):
         ways = []
+    under = [given] if isinstance(given, Schedule) else []
     needed = fft_bytes(Pencils(sides, count), GATHERED_POINTS) if ways else 0
     if size:
         needed += fft_bytes(cut, GATHERED_POINTS)
         slabs = [replace(way, name=f"{way.name}, slabs") for way in ways]
-        ways = [*_ways_of_pencils(cut, given, progress), *slabs]
+        schedules = _pencil_schedules(cut, given, hosts, progress)
+        ways = [*_ways_of_pencils(cut, schedules, hosts), *slabs]
+        under += schedules
     require_memory(needed, count, "take a smaller grid")
     ways += others
     # Over slow links it would take longer to gather a grid than all that is measured.
@@ -129,7 +131,7 @@ def fft3d(
     parameters = {"grid": sides, "seed": seed, "gathered_points": gathered, "pencils": size}
     progress(f"{count} ranks at work")
     launch = Launch("fft3d", parameters, count, ways, turns, parse_seconds(timeout))
-    with _where(given, mpi, rate, fabric, routes or (), hosts) as where:
+    with _where(given, mpi, rate, fabric, routes or (), hosts, under) as where:
         found = where.run(launch)
     return fft_report(cut, found, where.links)
 
@@ -157,28 +159,47 @@ def _ways(on: str, name: str, messages: Messages | None, hosts: Sequence[int]) -
     return [library, ours]
 
 
+def _pencil_schedules(
+    cut: Pencils,
+    given: Schedule | Messages | None,
+    hosts: Sequence[int],
+    progress: Callable[[str], None],
+) -> list[Schedule]:
+    """Return schedules for all rows and all columns of ranks, on the network of a schedule."""
+    if given is None:
+        return []
+    if not isinstance(given, Schedule):
+        raise UsageError(
+            "messages and pencils; expected a schedule or a SPEC, on whose network schedules for "
+            "rows and columns are made"
+        )
+    each = hosts[0] if hosts else 1
+    if any(ranks != each for ranks in hosts) or cut.columns % each:
+        raise UsageError(
+            f"pencils {cut.rows}x{cut.columns} of {','.join(map(str, hosts))} ranks per host; "
+            "expected as many ranks on each host, of which a row of ranks has all or none"
+        )
+    found = []
+    for name in ("rows", "columns"):
+        progress(f"scheduling all {name}")
+        words = f"{name}:shape={cut.rows}x{cut.columns // each}"
+        found.append(make_schedule(given.problem.topology, groups=[words], progress=progress))
+    return found
+
+
 def _ways_of_pencils(
-    cut: Pencils, given: Schedule | Messages | None, progress: Callable[[str], None]
+    cut: Pencils, schedules: Sequence[Schedule], hosts: Sequence[int]
 ) -> list[WaySpec]:
     """Return the library's exchanges in rows and columns, and those by a schedule for each."""
     grid = np.arange(cut.ranks).reshape(cut.rows, cut.columns)
     groups = [grid.tolist(), grid.T.tolist()]
     own = library_way("mpi").exchanges[0]
     ways = [WaySpec(LIBRARY, [replace(own, options={"groups": each}) for each in groups])]
-    if given is None:
-        return ways
-    if not isinstance(given, Schedule):
-        raise UsageError(
-            "messages and pencils; expected a schedule or a SPEC, on whose network schedules for "
-            "rows and columns are made"
-        )
-    topology = given.problem.topology
-    parts: list[Messages] = []
-    for name in ("rows", "columns"):
-        progress(f"scheduling all {name}")
-        words = f"{name}:shape={cut.rows}x{cut.columns}"
-        parts.append(all_parts(make_schedule(topology, groups=[words], progress=progress)))
-    return [*ways, schedule_way("mpi", "schedule", parts)]
+    if hosts:
+        ways.append(replace(ways[0], name="schedule"))
+    elif schedules:
+        ways.append(schedule_way("mpi", "schedule", [all_parts(each) for each in schedules]))
+    return ways
 
 
 def moe(
@@ -242,7 +263,8 @@ def moe(
         known["resolved"] = _predictions(schedules, demands) | {"solve_seconds": seconds}
     progress(f"{count} ranks at work")
     launch = Launch("moe", router.plain(), count, [*ways, *others], turns, limit, on)
-    with _where(given, mpi, rate, fabric, routes or (), hosts) as where:
+    under = [given] if isinstance(given, Schedule) else []
+    with _where(given, mpi, rate, fabric, routes or (), hosts, under) as where:
         found = where.run(launch)
     rows = tuple(MoeRow(**row, **known.get(row["way"], {})) for row in found["rows"])
     return MoeReport(
@@ -276,6 +298,7 @@ def _where(
     fabric: str | None,
     routes: Sequence[Routes | str | PathLike[str]],
     hosts: Sequence[int],
+    schedules: Sequence[Schedule],
 ) -> Iterator[Where]:
     """Yield the place of a workload: this machine, or a testbed."""
     if rate is None and fabric is None:
@@ -292,15 +315,15 @@ def _where(
         links = f"{bed.plan.topology.name}, links of {speed}"
         steered = {_called(each, index): _routes(each) for index, each in enumerate(routes)}
         chosen = mpi if isinstance(mpi, Mpi) else find_mpi(mpi or KIND)
-        under = _under(schedule, chosen) if hosts else {}
+        under = _under(schedules, chosen) if hosts else {}
         yield Where(links, lambda launch: _on_bed(launch, bed, chosen, steered, hosts, under))
 
 
-def _under(schedule: Schedule | None, mpi: Mpi) -> dict[str, str]:
-    """Return what puts a schedule for hosts under the library's all-to-all."""
-    if schedule is None:
+def _under(schedules: Sequence[Schedule], mpi: Mpi) -> dict[str, str]:
+    """Return what puts schedules for hosts under the library's all-to-all."""
+    if not schedules:
         raise UsageError("ranks per host by messages; expected the schedule, which names hosts")
-    return wrap([schedule], launcher=str(mpi.mpiexec), quiet=True)
+    return wrap(schedules, launcher=str(mpi.mpiexec))
 
 
 def _called(routes: Routes | str | PathLike[str], index: int) -> str:

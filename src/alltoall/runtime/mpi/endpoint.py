@@ -10,10 +10,9 @@ from alltoall.errors import UsageError
 from alltoall.ir.chunks import PerShard
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.messages import read_rank
-from alltoall.runtime.mpi.alltoall import Alltoall
+from alltoall.runtime.mpi.alltoall import Alltoall, Sync
 from alltoall.runtime.mpi.buffers import Bytes
 from alltoall.runtime.mpi.library import MPI
-from alltoall.runtime.mpi.requests import Sync
 from alltoall.runtime.streams import ChunkLayout, Packet, Streams, advance, player
 
 
@@ -52,8 +51,7 @@ class Endpoint(WorldRank):
         comm = MPI.COMM_WORLD
         part = read_rank(messages, comm.Get_rank())
         self._alltoall = Alltoall(part, comm, sync)
-        exchange = {"c": "exchange in C", "python": "exchange in Python"}[self._alltoall.engine]
-        super().__init__(comm, part.demand, exchange)
+        super().__init__(comm, part.demand, "exchange in C")
 
     def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by the schedule."""
