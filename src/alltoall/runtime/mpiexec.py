@@ -68,9 +68,9 @@ def find_mpi(choice: str | None = None) -> Mpi:
         raise MissingComponentError(f"mpi4py is not installed; install it with: {PIP}")
     if choice is not None and choice not in OWN_NAMES:
         return _by_path(Path(choice))
-    kinds = [choice] if choice else list(OWN_NAMES)
+    kinds, own = [choice] if choice else list(OWN_NAMES), Path(sys.executable).parent
     for kind in kinds:
-        for folder in (f"{sys.prefix}/mpi/{kind}/bin", str(Path(sys.executable).parent), None):
+        for folder in (str(own.parent / "mpi" / kind / "bin"), str(own), None):
             for name in OWN_NAMES[kind]:
                 found = shutil.which(name, path=folder)
                 if found and _kind_of(Path(found)) == kind:
