@@ -34,7 +34,7 @@ from alltoall.lowering.tables.linux import direct_address
 from alltoall.runtime.engine.build import build, find_mpicc
 from alltoall.runtime.mpiexec import Mpi, find_mpi
 from alltoall.runtime.processes import Command, grouped
-from alltoall.testbed.launch import burst_credit, device_variables, temporary_bed
+from alltoall.testbed.launch import burst_credit, on_nodes, temporary_bed
 from alltoall.testbed.loads import device_bytes, differences, pair_bytes
 from alltoall.testbed.namespaces import Bed, counted
 from alltoall.testbed.routed import run_routes
@@ -92,8 +92,8 @@ class Runner:
         place = self.folder / "place"
         place.write_text(PLACE.format(nodes=" ".join(map(str, nodes)), enter=enter))
         place.chmod(0o755)
-        more = {} if bed is None else device_variables(way == "ours")
-        more |= {} if width is None else {"WIDTH": str(width)}
+        more = {} if bed is None else on_nodes(bed, way == "ours").environment
+        more = more if width is None else {**more, "WIDTH": str(width)}
         mpi = replace(self.mpi, environment={**self.mpi.environment, **more})
         job = [str(place), str(self.program), way, str(self.rounds), str(calls), str(size)]
         command = mpi.command(len(nodes), job)

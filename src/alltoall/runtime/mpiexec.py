@@ -27,15 +27,11 @@ interface."""
 
 @dataclass(frozen=True)
 class Mpi:
-    """An MPI: its kind, its mpiexec, and the environment that both it and the ranks need.
-
-    `place` is the prefix of every rank's command, which moves it to its place.
-    """
+    """An MPI: its kind, its mpiexec, and the environment that both it and the ranks need."""
 
     kind: str
     mpiexec: Path
     environment: dict[str, str]
-    place: tuple[str, ...] = ()
 
     def engine(self) -> Engine:
         """Return the engine for this MPI, built if it is not cached."""
@@ -48,7 +44,7 @@ class Mpi:
             # Open MPI refuses root, and more ranks than cores, unless told.
             options = ["--oversubscribe", "--bind-to", "none"]
             options += ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        return [str(self.mpiexec), *options, "-n", str(ranks), *self.place, *rank_command]
+        return [str(self.mpiexec), *options, "-n", str(ranks), *rank_command]
 
     def variables(self, ranks: int) -> dict[str, str]:
         """Return the environment of `ranks` ranks; the user's settings have precedence."""

@@ -30,7 +30,6 @@ from alltoall.runtime.wrap import wrap
 from alltoall.schedules.public import schedule
 from alltoall.testbed.drill import Run, drill
 from alltoall.testbed.launch import (
-    KIND,
     BedWork,
     Hosted,
     ranks_on,
@@ -156,7 +155,7 @@ def _hosted(answer: Schedule, ranks: tuple[int, ...], run: RunSettings, through:
         )
     total = sum(ranks)
     every = rank_work(f"{total} ranks", schedule(f"complete:{total}"))
-    mpi = find_mpi(run.mpi or KIND)
+    mpi = find_mpi(run.mpi)
     environment = wrap([answer], launcher=str(mpi.mpiexec), quiet=True)
     return Hosted(ranks, every, environment)
 

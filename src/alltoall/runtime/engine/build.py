@@ -139,14 +139,8 @@ def _place_beside(target: Path) -> Iterator[Path]:
 
 def built_for(libmpi: str) -> Engine | None:
     """Return the built engine for an MPI library, or None."""
-    return next((each for each in _all_built() if each.libmpi == libmpi), None)
-
-
-def _all_built() -> Iterator[Engine]:
-    for folder in sorted(cache_folder().glob(f"engine-{_sources()}-*")):
-        found = _built(folder)
-        if found is not None:
-            yield found
+    folders = sorted(cache_folder().glob(f"engine-{_sources()}-*"))
+    return next((each for each in map(_built, folders) if each and each.libmpi == libmpi), None)
 
 
 def _built(folder: Path) -> Engine | None:
