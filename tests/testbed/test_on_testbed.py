@@ -8,8 +8,8 @@ from fabrics import fabric, needs_testbed
 
 import alltoall
 from alltoall.errors import UsageError, VerificationError
+from alltoall.lowering.programs.messages import messages_of
 from alltoall.runtime.launch import RunSettings
-from alltoall.runtime.parts import rank_work
 from alltoall.testbed import launch
 from alltoall.testbed.launch import BedWork, run_on_bed
 from alltoall.testbed.loads import pair_bytes
@@ -98,7 +98,7 @@ def test_bytes_on_other_links_than_said_are_found_out(
     """If ranks hand each other twice what the file says, the counters tell."""
     schedule = alltoall.schedule("ring:4")
     with fabric(schedule.problem.topology, "forged") as bed:
-        work = BedWork(rank_work("ring.json", schedule), schedule.bound)
+        work = BedWork("ring.json", messages_of(schedule), bound=schedule.bound)
         for factor, said in ((10, "expected [1-9],"), (0, "expected 0 to")):
             monkeypatch.setattr(
                 launch, "pair_bytes", lambda *given, by=factor: by * pair_bytes(*given)

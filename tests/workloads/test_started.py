@@ -10,10 +10,17 @@ import pytest
 
 import alltoall
 from alltoall.cli.workload import fft_table, moe_table
-from alltoall.errors import LimitError, MissingComponentError, UsageError, VerificationError
+from alltoall.errors import (
+    FormatError,
+    LimitError,
+    MissingComponentError,
+    UsageError,
+    VerificationError,
+)
 from alltoall.ir.files.json.schedule import schedule_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
+from alltoall.runtime import needs
 from alltoall.topologies.spec import build
 from alltoall.workloads import launch
 from alltoall.workloads.launch import ExchangeSpec, Launch, WaySpec, library_way, require_memory
@@ -195,7 +202,7 @@ def test_what_is_no_schedule_is_refused(tmp_path: Path) -> None:
     """Routes say nothing of chunks; a schedule of groups has none for most pairs."""
     path = tmp_path / "routes.json"
     alltoall.route("ring:4").save(path)
-    with pytest.raises(UsageError, match="routes; expected a schedule"):
+    with pytest.raises(FormatError, match="expected 'alltoall"):
         alltoall.fft3d(8, schedule=path)
     with pytest.raises(UsageError, match="no chunks for some pairs"):
         alltoall.fft3d(8, schedule=alltoall.schedule("ring:4", groups=[(0, 1), (2, 3)]))
@@ -207,7 +214,7 @@ def test_what_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatc
         alltoall.fft3d(10_000, ranks=4)
     with pytest.raises(LimitError, match="take fewer tokens"):
         alltoall.moe(1 << 24, hidden=4096, ranks=4)
-    monkeypatch.setattr(launch, "available_bytes", lambda: None)
+    monkeypatch.setattr(needs, "available_bytes", lambda: None)
     require_memory(1 << 60, 4, "it is not known")
 
 

@@ -17,7 +17,7 @@ from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.ir.topology import Topology
 from alltoall.runtime.launch import LaunchContext, RunSettings, run_ranks
 from alltoall.runtime.metered import Reading
-from alltoall.runtime.needs import Runnable, demand_of
+from alltoall.runtime.needs import demand_of
 from alltoall.runtime.parts import RankWork
 from alltoall.testbed.loads import device_bytes, differences, pair_bytes
 from alltoall.testbed.namespaces import Bed, Counted, counted, cut_since, down, remove_orphans, up
@@ -67,25 +67,14 @@ class Hosted:
 
 
 @dataclass(frozen=True, eq=False)
-class BedWork:
+class BedWork(RankWork):
     """The work of a fabric's terminals, and the bound of its demand.
 
     `bound` is the least time that any all-to-all takes, in shards over capacity 1.
     """
 
-    work: RankWork
-    bound: float
+    bound: float = 0.0
     hosted: Hosted | None = None
-
-    @property
-    def name(self) -> str:
-        """The name in messages."""
-        return self.work.name
-
-    @property
-    def parts(self) -> Runnable:
-        """The work of each terminal."""
-        return self.work.parts
 
     def shard(self, size: int) -> PerShard:
         """Return the bytes that terminals send each other if ranks have shards of a size."""
@@ -191,7 +180,7 @@ def told(
     ours, hosted = way == "ours", work.hosted
     if hosted is None:
         place = on_nodes(bed, ours, watch=watch)
-        return run_ranks(work.work, through, settings, subject, place, way, gates)
+        return run_ranks(work, through, settings, subject, place, way, gates)
     under = hosted.environment if ours else {}
     place = on_nodes(bed, ours, hosted.ranks, under, watch)
     found = run_ranks(hosted.every, through, settings, subject, place, "native", gates)

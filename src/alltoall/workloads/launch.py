@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from alltoall.errors import LimitError, UsageError, VerificationError
+from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.text import write_text
 from alltoall.ir.messages import Messages
@@ -18,7 +18,7 @@ from alltoall.runtime.launch import (
     worker_command,
 )
 from alltoall.runtime.mpiexec import find_mpi
-from alltoall.runtime.needs import RANK_BYTES, available_bytes
+from alltoall.runtime.needs import RANK_BYTES, require_free
 from alltoall.runtime.processes import grouped
 from alltoall.workloads.ranks import Turns
 
@@ -119,12 +119,7 @@ def run_ranks(
 
 def require_memory(needed: int, ranks: int, remedy: str) -> None:
     """Refuse a workload that exceeds the memory of this machine."""
-    total, available = needed + ranks * RANK_BYTES, available_bytes()
-    if available is not None and total > available:
-        raise LimitError(
-            f"{ranks} ranks would take {total / 2**30:,.1f} GiB of memory together, and "
-            f"{available / 2**30:,.1f} GiB is free; {remedy}"
-        )
+    require_free(needed + ranks * RANK_BYTES, f"{ranks} ranks", remedy)
 
 
 def _way_job(way: WaySpec, index: int, folder: Path) -> dict[str, Any]:
