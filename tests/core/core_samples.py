@@ -134,7 +134,6 @@ def samples() -> dict[str, Call]:
             "size": ones[:3], "order": every, "begin": 0, "most": 9, "pressure": 1.0,
             "free_cost": 0.0,
         }),
-        "choose": (core.choose, listed | {"scale": ones, "steepness": 1.0}),
         "choose_within": (core.choose_within, listed | budgets | {"fill": 0.5, "pressure": 1.0}),
         "distances": (core.distances, starts),
         "add_tree_flows": (core.add_tree_flows, starts | {"amount": square, "flows": flows.copy()}),

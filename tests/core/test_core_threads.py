@@ -16,7 +16,7 @@ from alltoall.paths import blocks
 from alltoall.paths.shortest import core_graph, tree_paths
 from alltoall.placing import negotiate
 from alltoall.placing.chunks import Chunks
-from alltoall.placing.listed import UNPLACED, Choice, ListedChunks, negotiate_listed, pick_paths
+from alltoall.placing.listed import UNPLACED, Choice, ListedChunks, negotiate_listed
 from alltoall.placing.negotiate import NegotiationParams
 from alltoall.placing.network import any_path
 from alltoall.placing.place import PlacementParams, place
@@ -129,12 +129,11 @@ UNITS: dict[str, Callable[..., int]] = {
     "most_hops": lambda where, start, *_: len(start) * 1600,
     "respond": lambda where, start, *given: len(start) * len(given[7]),
     "reroute": lambda *given: given[6] * len(given[7]),
-    "choose": lambda *given: given[9],
     "choose_within": lambda *given: given[9],
 }
 """What a call of each export does, by its arguments: links that it reads, or choices."""
 
-LARGEST = {"choose": 1_000_000, "choose_within": 1_000_000, "split_flows": 1 << 18}
+LARGEST = {"choose_within": 1_000_000, "split_flows": 1 << 18}
 """Units of the others: a choice costs a tenth of a link of a shortest path."""
 
 
@@ -183,7 +182,6 @@ def test_calls_end_soon_at_400_nodes(work: dict[str, list[int]]) -> None:
     every = np.arange(paths.count)
     listed = ListedChunks(paths.start, paths.link, every, every + 1, np.ones(paths.count))
     begin = Choice(every, np.full(paths.count, UNPLACED))
-    pick_paths(listed, topology.capacity, 0, late=lambda: True)
     negotiate_listed(topology, listed, begin, np.full(2, 0.5 * placed.time), 0)
     for name, units in work.items():
         assert units, f"{name} was never called"

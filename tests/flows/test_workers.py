@@ -67,7 +67,7 @@ def test_errors_of_the_work_come_through(local: Local) -> None:
 
 def test_being_late_raises_and_leaves_nothing_running() -> None:
     """The time limit holds for every item."""
-    late = SolveSettings(workers=2, time_limit=1e-9).begin()
+    late = SolveSettings(workers=2, time_limit=1e-9)
     for local in (Local.ONE_BY_ONE, Local.THREADS):
         with pytest.raises(TimeoutError):
             list(run_all(double, range(5), 5, late, local, "things"))

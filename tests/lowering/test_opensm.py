@@ -16,8 +16,8 @@ from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
 from alltoall.lowering.tables.opensm_emit import LARGEST_LID, emit_opensm
 from alltoall.lowering.tables.opensm_read import read_opensm
-from alltoall.routes.baselines.dor import route_dor
 from alltoall.routes.baselines.tables import route_ecmp, route_sssp
+from alltoall.routes.dimension_order import route_dor
 from alltoall.settings import RouteSettings
 from alltoall.topologies.formats.ibsim import write
 from alltoall.topologies.spec import build

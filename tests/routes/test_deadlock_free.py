@@ -140,7 +140,7 @@ def test_no_layers_are_a_usage_error() -> None:
 
 def test_without_time_the_routes_are_still_sound() -> None:
     """A time limit returns the best so far, at worst shortest ways forward."""
-    hurry = RouteSettings(solve=SolveSettings(workers=1, time_limit=1e-6).begin())
+    hurry = RouteSettings(solve=SolveSettings(workers=1, time_limit=1e-6))
     routes = solve_deadlock_free(Problem.all_to_all(build("torus:3x3")), 1, hurry)
     assert check_routes(routes).layers == 1
 

@@ -76,25 +76,6 @@ def reroute(
     Return the place where it stopped, or -1 minus the place of a chunk without a path.
     """
 
-def choose(
-    path_start: Ints,
-    link: Ints,
-    low: Ints,
-    high: Ints,
-    links: int,
-    phases: int,
-    size: Floats,
-    order: Ints,
-    begin: int,
-    most: int,
-    scale: Floats,
-    steepness: float,
-    load: Floats,
-    path: Ints,
-    phase: Ints,
-) -> int:
-    """Let chunks choose from listed paths at exponential prices; return the place of the next."""
-
 def choose_within(
     path_start: Ints,
     link: Ints,

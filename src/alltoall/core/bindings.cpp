@@ -144,8 +144,7 @@ struct Choosers {
     require(most >= 0, "most", "at least 0");
   }
 
-  template <Price P>
-  Int choose(P price) const {
+  Int choose(BudgetPrice price) const {
     return unlocked([&] { return alltoall::choose(paths, size, turns, begin, most, price, choice); });
   }
 
@@ -155,15 +154,6 @@ struct Choosers {
   Ints turns;
   Int begin, most;
 };
-
-Int py_choose(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
-              FloatArray size, IntArray order, Int begin, Int most, FloatArray scale, double steepness,
-              FilledFloats load, FilledInts path, FilledInts phase) {
-  const Choosers choosers(path_start, link, low, high, links, phases, size, order, begin, most, path, phase);
-  const Int priced = links * phases;
-  return choosers.choose(
-      ExponentialPrice(sized(scale, priced, "scale"), steepness, sized(load, priced, "load")));
-}
 
 Int py_choose_within(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
                      FloatArray size, IntArray order, Int begin, Int most, FloatArray budget, FloatArray share,
@@ -193,9 +183,6 @@ NB_MODULE(_core, module) {
            "priced_links"_a, "copies"_a);
   define_placing<Graph>(module);
   define_placing<LinkOrder>(module);
-  module.def("choose", &py_choose, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a, "phases"_a, "size"_a,
-             "order"_a, "begin"_a, "most"_a, "scale"_a, "steepness"_a, "load"_a.noconvert(), "path"_a.noconvert(),
-             "phase"_a.noconvert());
   module.def("choose_within", &py_choose_within, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a,
              "phases"_a, "size"_a, "order"_a, "begin"_a, "most"_a, "budget"_a, "share"_a, "history"_a, "fill"_a,
              "pressure"_a, "load"_a.noconvert(), "path"_a.noconvert(), "phase"_a.noconvert());

@@ -223,10 +223,10 @@ struct Choice {
   std::span<Int> path, phase;
 };
 
-// Let chunks choose anew, from order[begin] on, and price about `most` choices; return where it
-// stopped. With budgets, only chunks over one choose.
-template <Price P>
-Int choose(const ListedPaths& paths, Floats size, Ints order, Int begin, Int most, P& price, Choice choice) {
+// Let chunks over a budget choose anew, from order[begin] on, and price about `most` choices; return
+// where it stopped.
+inline Int choose(const ListedPaths& paths, Floats size, Ints order, Int begin, Int most, BudgetPrice& price,
+                  Choice choice) {
   const auto links_of = [&](Int path, Int phase) {
     return std::views::transform(paths.paths[path], [&, phase](Int link) { return phase * paths.links + link; });
   };
@@ -242,8 +242,7 @@ Int choose(const ListedPaths& paths, Floats size, Ints order, Int begin, Int mos
     Int &path = choice.path[chunk], &phase = choice.phase[chunk];
     double least = infinity;
     if (phase != none) {
-      if constexpr (std::same_as<P, BudgetPrice>)
-        if (std::ranges::none_of(links_of(path, phase), [&](Int link) { return price.is_over(link); })) continue;
+      if (std::ranges::none_of(links_of(path, phase), [&](Int link) { return price.is_over(link); })) continue;
       for (const Int link : links_of(path, phase)) price.add(link, -size[chunk]);
       least = cost_of(path, phase, size[chunk], infinity);
     } else {  // some place, even if all are infinitely expensive

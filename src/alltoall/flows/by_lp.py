@@ -29,8 +29,7 @@ from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.lp import SMALL_SIZE
-from alltoall.lp.matrix import Entries, sparse_matrix
-from alltoall.lp.program import LinearProgram, LPResult
+from alltoall.lp.program import Entries, LinearProgram, LPResult, sparse_matrix
 from alltoall.lp.settings import LPStatus
 from alltoall.lp.solve import solve_program, solvers_to_try
 from alltoall.settings import SolveSettings

@@ -30,8 +30,7 @@ from alltoall.flows.workers import Local, run_all
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.flow import Flow
 from alltoall.ir.topology import Topology
-from alltoall.lp.matrix import sparse_matrix
-from alltoall.lp.program import LinearProgram
+from alltoall.lp.program import LinearProgram, sparse_matrix
 from alltoall.lp.settings import LPSettings
 from alltoall.lp.solve import solve_program
 from alltoall.settings import SolveSettings

@@ -1,18 +1,28 @@
 """Decompose flows into paths or commodities, without a linear program.
 
 After post-processing the flow of a source conserves exactly, and every decomposition into paths is
-optimal: no link carries more than before. `paths.widest` decomposes a block of groups; blocks of
-bounded size run independently, on threads or on a cluster. The number of workers changes neither
-the blocks nor the result.
+optimal: no link carries more than before. `split` (`core/flow.h`) decomposes a block of groups;
+blocks of bounded size run independently, on threads or on a cluster. The number of workers changes
+neither the blocks nor the result.
+
+For each destination in turn, the path whose narrowest link is widest is taken off, as much as that
+link carries or the destination still lacks, until the demand is met. Every path empties a link or
+serves a destination, so the paths of a source are at most its links and destinations.
+
+**Rounding.** What is left of a demand when its inflow is used up belongs to the pair's widest path;
+a demand so small beside others that rounding swallowed all its inflow takes the fewest links that
+carried flow. Either way the widths of a pair add up to its demand.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from alltoall import core
+from alltoall.errors import InputError
 from alltoall.flows.exact import Groups
 from alltoall.flows.symmetry.orbits import expand
 from alltoall.flows.workers import Local, run_all
@@ -22,8 +32,56 @@ from alltoall.ir.flow import Flow
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.paths.widest import Csr, FlowBlock, split
 from alltoall.settings import SolveSettings
+
+Csr: TypeAlias = tuple[Ints, Ints, Floats]
+"""(start, item, value) in compressed rows: links and amounts, or end nodes and demands."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlowBlock:
+    """The flows of some groups, each from one node to its destinations, in compressed rows.
+
+    Group g leaves node `begin[g]`, which is terminal `source[g]`, with `amount[e]` on `link[e]` for
+    e in start[g]:start[g + 1]. It is to bring `demand[p]` to node `end[p]`, which is terminal
+    `destination[p]`, for p in pairs[g]:pairs[g + 1]. A block holds all that is needed, so that it
+    can be worked on anywhere.
+    """
+
+    nodes: int
+    tail: Ints
+    head: Ints
+    source: Ints
+    begin: Ints
+    start: Ints
+    link: Ints
+    amount: Floats
+    pairs: Ints
+    destination: Ints
+    end: Ints
+    demand: Floats
+
+
+def split(block: FlowBlock) -> tuple[Paths, Floats, Ints]:
+    """Return the widest paths of all pairs of a block, in order, their widths, and their pairs.
+
+    The widths of a pair add up exactly.
+    """
+    failed, pair, width, start, link = core.split_flows(
+        core.Graph(block.nodes, block.tail, block.head),
+        block.begin,
+        (block.start, block.link, block.amount),
+        (block.pairs, block.end, block.demand),
+    )
+    if failed >= 0:
+        first = int(np.searchsorted(block.pairs, failed, side="right")) - 1
+        raise InputError(
+            f"no flow from node {block.begin[first]} leads to node {block.end[failed]}, which "
+            f"wants {block.demand[failed]:g}; expected a flow that conserves"
+        )
+    group = np.searchsorted(block.pairs, pair, side="right") - 1
+    return Paths(block.source[group], block.destination[pair], start, link), width, pair
+
 
 BLOCK_ENTRIES = 1 << 17
 """Links with flow and destinations in one block, together, unless one group has more."""

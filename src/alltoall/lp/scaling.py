@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from alltoall.lp.matrix import SparseMatrix
-from alltoall.lp.program import LinearProgram, LPResult, Vector
+from alltoall.lp.program import LinearProgram, LPResult, SparseMatrix, Vector
 
 PASSES = 4
 """How often rows and columns are scaled in turn; further passes change little."""

@@ -62,6 +62,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     ),
     "loss": ("few",),
     "epsilon": ("fptas",),
+    "published": ("fptas",),
     "raw": ("extp",),
     "shape": ("dor",),
     "chunks": SPLITTING_METHODS,
@@ -91,7 +92,7 @@ def route(
     """
     if method not in ROUTERS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
-    settings = (settings or RouteSettings()).begin()
+    settings = settings or RouteSettings()
     _require_memory(problem)
     units = normal_units(problem)
     routes = _best_in_time(units.problem, method, settings)

@@ -20,8 +20,8 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
 from alltoall.paths.shortest import core_graph
+from alltoall.placing.chunks import grow_steeper
 from alltoall.placing.place import SOURCES_PER_CALL, PlacementParams
-from alltoall.placing.rounds import grow_steeper
 from alltoall.routes.baselines.tables import routes_from_tables, sssp_tables
 from alltoall.settings import RouteSettings
 

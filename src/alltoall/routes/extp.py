@@ -36,5 +36,5 @@ def routes_of_flow(
 
     Raise TimeoutError if the time limit comes first.
     """
-    paths, weight = widest_paths(flow, (settings or SolveSettings()).begin())
+    paths, weight = widest_paths(flow, settings or SolveSettings())
     return routes_from_weights(flow.problem, paths, weight, flow.certificate, method)

@@ -71,8 +71,8 @@ def _try(routes: Routes, phases: int, loss: float, late: Late) -> Ints | None:
     for budget in _budgets(routes, phases, loss):
         for seed in range(tries_for(routes.count)):
             topology = routes.problem.topology
-            places = negotiate_listed(topology, items, nowhere, budget, seed, late)
-            if places is not None:
+            places, fits = negotiate_listed(topology, items, nowhere, budget, seed, late)
+            if fits:
                 phase = _even_out(routes, items, places, budget)
                 # A phase that nothing needed would be a number only.
                 return phase if len(np.unique(phase)) == phases else None

@@ -42,8 +42,7 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
-from alltoall.lp.matrix import Entries, sparse_matrix
-from alltoall.lp.program import LinearProgram, LPResult
+from alltoall.lp.program import Entries, LinearProgram, LPResult, sparse_matrix
 from alltoall.lp.solve import solve_program
 from alltoall.paths.candidates import candidate_paths
 from alltoall.paths.shortest import tree_paths

@@ -29,8 +29,7 @@ from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
-from alltoall.lp.matrix import to_scipy
-from alltoall.lp.program import LinearProgram
+from alltoall.lp.program import LinearProgram, to_scipy
 from alltoall.lp.settings import LPStatus, never
 from alltoall.lp.solve import solve_program
 from alltoall.placing.chunks import Chunks as CutChunks

@@ -42,10 +42,9 @@ from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.highs import mip
-from alltoall.lp.matrix import Entries, sparse_matrix
-from alltoall.lp.program import LinearProgram
+from alltoall.lp.program import Entries, LinearProgram, sparse_matrix
 from alltoall.paths.shortest import shortest_distances
-from alltoall.settings import SolveSettings, now
+from alltoall.settings import SolveSettings
 
 DEFAULT_SECONDS = 1800.0
 """Time limit of TACCL's programs, if a caller has none."""
@@ -102,7 +101,7 @@ def synthesise(
         )
     settings = settings or SolveSettings()
     if settings.time_limit is None:
-        settings = replace(settings, time_limit=DEFAULT_SECONDS, started=now())
+        settings = settings.limited(DEFAULT_SECONDS)
     demand = problem.demand.table()
     counts = chunks_of(demand, chunks)
     pair = np.repeat(np.arange(demand.size, dtype=np.int64), counts.ravel())

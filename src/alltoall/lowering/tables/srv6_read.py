@@ -10,7 +10,7 @@ import numpy as np
 
 from alltoall.errors import FormatError, VerificationError
 from alltoall.ir.arrays import starts_of
-from alltoall.ir.files.json.routes import layers_from_fields
+from alltoall.ir.files.json.saved_answers import layers_from_fields
 from alltoall.lowering.options import STEERING
 from alltoall.lowering.tables.routed_file import RoutedFile, require_order
 from alltoall.lowering.tables.srv6_emit import VERSION

@@ -6,7 +6,7 @@ the bound, so it can be checked alone.
 
 import json
 import re
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,12 @@ from alltoall.ir.arrays import Ints, inner_index, starts_of
 from alltoall.ir.files.fields import MAX_INT, short, take_int, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
 from alltoall.ir.files.json.problem import topology_from_json, topology_to_json
-from alltoall.ir.files.json.routes import layers_as_fields, layers_from_fields, weights_as_text
+from alltoall.ir.files.json.saved_answers import (
+    cut_rows,
+    layers_from_fields,
+    route_rows,
+    weights_as_text,
+)
 from alltoall.ir.files.json.values import artefact, numbers, parse_json, positive
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
@@ -49,18 +54,14 @@ def emit_routes_table(routes: Routes, options: Options) -> str:
     ordered, _ = in_file_order(routes)
     check_room(ordered, options.max_routes or TABLE_ROUTES)
     topology = ordered.problem.topology
-    ends = ordered.start.tolist()
-    nodes = topology.tail[ordered.link].tolist()
-    ports = ports_of(topology)[ordered.link].tolist()
-    columns = (
-        topology.terminals[ordered.source].tolist(),
-        topology.terminals[ordered.destination].tolist(),
-        inner_index(pair_sizes(ordered.source, ordered.destination)).tolist(),
-        weights_as_text(ordered),
-        [nodes[low:high] for low, high in pairwise(ends)],
-        [ports[low:high] for low, high in pairwise(ends)],
-    )
-    rows = zip(zip(*columns, strict=True), layers_as_fields(ordered), strict=True)
+    columns = {
+        "src": topology.terminals[ordered.source].tolist(),
+        "dst": topology.terminals[ordered.destination].tolist(),
+        "id": inner_index(pair_sizes(ordered.source, ordered.destination)).tolist(),
+        "weight": weights_as_text(ordered),
+        "nodes": cut_rows(topology.tail[ordered.link], ordered.start),
+        "ports": cut_rows(ports_of(topology)[ordered.link], ordered.start),
+    }
     table = {
         "format": TABLE_FORMAT,
         "method": routes.method,
@@ -71,7 +72,7 @@ def emit_routes_table(routes: Routes, options: Options) -> str:
         "max_routes_per_destination": options.max_routes or TABLE_ROUTES,
         "layers": routes.layers,
         "denominator": routes.denominator,
-        "routes": [dict(zip(KEYS, row, strict=True)) | layer for row, layer in rows],
+        "routes": route_rows(columns, ordered),
     }
     return json.dumps(table, separators=(",", ":"), allow_nan=False) + "\n"
 

@@ -8,13 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
-from alltoall.errors import FormatError, UsageError, VerificationError
-from alltoall.ir.arrays import Ints
+from alltoall.errors import FormatError, UsageError
 from alltoall.ir.files.fields import short
 from alltoall.ir.files.text import MAX_FILE_BYTES, read_text, write_text
-from alltoall.ir.topology import Topology
 
 MAX_INTEGER = 2**53
 """Integers beyond this are not exact in every JSON reader, and larger than any index here."""
@@ -148,41 +144,3 @@ def _array(value: object, fits: Callable[[list[Any]], bool], here: str, kind: st
     if not isinstance(value, list) or not fits(value):
         raise FormatError(f"{here} is {short(value)}; expected an array of {kind}")
     return value
-
-
-def terminal_positions(
-    rows: list[Any], key: str, topology: Topology, where: str, name: str
-) -> Ints:
-    """Return the terminal position in each row under a key."""
-    position = positions_of(topology)
-    for index, row in enumerate(rows):
-        if type(row.get(key)) is not int or row[key] not in position:
-            raise FormatError(
-                f"{where}: {name}[{index}].{key} is {short(row.get(key))}; expected a terminal"
-            )
-    return np.array([position[row[key]] for row in rows], dtype=np.int64)
-
-
-def positions_of(topology: Topology) -> dict[int, int]:
-    """Return the position of each terminal by its node."""
-    return {node: position for position, node in enumerate(topology.terminals.tolist())}
-
-
-def drop_unclaimed(value: dict[str, Any]) -> dict[str, Any]:
-    """Remove absent claims: a bound or fractional time of 0, and its gap."""
-    none = {"bound": 0.0, "fractional_time": 0.0, "gap": math.inf}
-    return {key: each for key, each in value.items() if key not in none or each != none[key]}
-
-
-def check_claims(obj: dict[str, Any], where: str, time: float, bound: float) -> None:
-    """Refuse a file whose summary (`time`, `gap`) contradicts its content."""
-    # A gap is a share, and may be off by one of rounding; a time has any unit.
-    claims = {"time": (time, 0.0), "gap": (time / bound - 1 if bound > 0 else math.inf, 1e-9)}
-    wrong = [
-        f"{key} is {short(obj[key])}, but what the file holds gives {true:.12g}"
-        for key, (true, slack) in claims.items()
-        if obj.get(key) is not None
-        and not (is_number(obj[key]) and math.isclose(obj[key], true, rel_tol=1e-9, abs_tol=slack))
-    ]
-    if wrong:
-        raise VerificationError(where, wrong)
