@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from html import escape
-from importlib import import_module
 from operator import attrgetter
 from typing import Any, ClassVar, cast
 
+from alltoall.ir.noun import frame_of
 from alltoall.ir.words import counted, one_line
 
 SHOWN_ROWS = 50
@@ -29,7 +29,6 @@ class Table:
         """Return the rows as a pandas DataFrame; pandas must be installed."""
         rows = [_flat(row) for row in self._rows()]
         names = dict.fromkeys(name for row in rows for name in row)
-        frame_of = import_module("alltoall.ir.files.artefacts").frame_of
         return frame_of({name: [row.get(name) for row in rows] for name in names})
 
     def __repr__(self) -> str:
