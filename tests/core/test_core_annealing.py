@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from core_reference import Network, distances, networks
@@ -52,11 +53,31 @@ def test_the_first_cost_is_the_sum_of_distances(network: Network, fixed: bool) -
     assert found == expected if np.isfinite(expected) else found >= UNREACHED
 
 
+def circulant(nodes: int) -> Ints:
+    """Return the links from every node to the next two."""
+    every = np.arange(nodes)
+    return np.stack([np.tile(every, 2), np.append(every + 1, every + 2) % nodes], axis=1)
+
+
+@given(st.integers(4, 9), SEEDS)
+def test_the_first_cost_follows_the_aim(nodes: int, seed: int) -> None:
+    """Demand times distance, the mean after a failure, or the norm of loads on shortest paths."""
+    ends, demand = circulant(nodes), np.random.default_rng(seed).random((nodes, nodes))
+    network, ones = (nodes, ends[:, 0].copy(), ends[:, 1].copy()), np.ones(len(ends))
+    hops = np.array([distances(network, ones, source) for source in range(nodes)])
+    assert annealing(nodes, ends, demand=demand).least == pytest.approx((demand * hops).sum())
+    failed = [sum_of_distances(nodes, np.delete(ends, link, 0)) for link in range(len(ends))]
+    assert annealing(nodes, ends, failures=True).least == pytest.approx(np.mean(failed))
+    shares = nx.edge_betweenness_centrality(nx.DiGraph(ends.tolist()), normalized=False)
+    load = np.array(list(shares.values()))
+    norm = np.sqrt(len(ends) * (load**2).sum())
+    assert annealing(nodes, ends, even=True).least == pytest.approx(max(norm, hops.sum()))
+
+
 @given(st.integers(4, 9), st.integers(0, 100), SEEDS)
 def test_moves_keep_ports_and_the_best_is_what_it_costs(nodes: int, moves: int, seed: int) -> None:
     """From a circulant of two jumps; equal seeds give equal results, strided temperatures too."""
-    every = np.arange(nodes)
-    ends = np.stack([np.tile(every, 2), np.append(every + 1, every + 2) % nodes], axis=1)
+    ends = circulant(nodes)
     searches = [annealing(nodes, ends, seed) for _ in range(2)]
     before = searches[0].least
     searches[0].run(np.linspace(1.0, 0.2, moves))
