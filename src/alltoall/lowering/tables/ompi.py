@@ -67,17 +67,6 @@ EXACT = 1e-7
 """Largest rounding error of whole chunks."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Queues:
-    """The queue pairs in file order: route, chunks, number and port."""
-
-    route: Ints
-    first: Ints
-    count: Ints
-    number: Ints
-    port: Ints
-
-
 def emit_ompi(routes: Routes, options: Options) -> str:
     """Return the XML for routes that have layers and weights of whole chunks."""
     one_layer_each(routes, "the file of Open MPI")
@@ -93,8 +82,8 @@ def emit_ompi(routes: Routes, options: Options) -> str:
     address = addresses(options.addresses, terminals)
     if options.address is not None:
         address[rank] = parse_addresses(options.address)
-    queues = _queues(ordered, counts, rank, address, options)
-    lines = _document(ordered, counts, phase[order], queues, rank, address, options)
+    queues = _queues(ordered, counts, phase[order], rank, address, options)
+    lines = _document(ordered, counts, queues, rank, address, options)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -130,8 +119,14 @@ def chunk_counts(routes: Routes) -> Ints:
     return np.asarray(np.rint(share * np.repeat(chunks, sizes)), dtype=np.int64)
 
 
-def _queues(routes: Routes, counts: Ints, rank: Ints, address: Ints, options: Options) -> _Queues:
-    """Return a queue pair per chunk or per route, each with the port that picks its route."""
+def _queues(
+    routes: Routes, counts: Ints, phase: Ints, rank: Ints, address: Ints, options: Options
+) -> tuple[Ints, ...]:
+    """Return the queue pairs, one per chunk or per route, in file order, as columns.
+
+    They are the route of each, and the values of its attributes in their order; the port is the one
+    that picks the route.
+    """
     sizes = pair_sizes(routes.source, routes.destination)
     before = starts_of(counts)[:-1]
     before -= np.repeat(before[starts_of(sizes)[:-1]], sizes)
@@ -149,14 +144,14 @@ def _queues(routes: Routes, counts: Ints, rank: Ints, address: Ints, options: Op
     flow = (address[source], address[destination], number)
     wanted, choices = inner_index(sizes)[route], np.repeat(sizes, sizes)[route]
     port = find_ports(options.hash, *flow, wanted, choices)
-    return _Queues(route, before[route] + inner_index(per_route) * count, count, number, port)
+    first = before[route] + inner_index(per_route) * count
+    return route, number, port, wanted, first, count, phase[route]
 
 
 def _document(
     routes: Routes,
     counts: Ints,
-    phase: Ints,
-    queues: _Queues,
+    queues: tuple[Ints, ...],
     rank: Ints,
     address: Ints,
     options: Options,
@@ -167,13 +162,13 @@ def _document(
         f'<alltoall version="{VERSION}" name={quoteattr(one_line(topology.name))} '
         f'ranks="{len(address)}" hash="{options.hash}" '
         f'routes-per-destination="{options.max_routes or TABLE_ROUTES}" '
-        f'layers="{routes.layers}" phases="{int(phase.max()) + 1}">'
+        f'layers="{routes.layers}" phases="{int(queues[-1].max()) + 1}">'
     )
     sizes = pair_sizes(routes.source, routes.destination)
     pair_first = starts_of(sizes)[:-1]
     chunks = np.add.reduceat(counts, pair_first)
-    route_lines, queue_lines = _route_lines(routes), _queue_lines(queues, sizes, phase)
-    queue_start = np.searchsorted(queues.route, np.append(pair_first, routes.count))
+    route_lines, queue_lines = _route_lines(routes), list(map(_queue_line, rows(*queues[1:])))
+    queue_start = np.searchsorted(queues[0], np.append(pair_first, routes.count))
     lines: list[list[str]] = [[] for _ in routes.problem.topology.terminals]
     ends = (routes.source[pair_first], rank[routes.destination[pair_first]], chunks)
     ranges = (pair_first, pair_first + sizes, queue_start[:-1], queue_start[1:])
@@ -207,14 +202,10 @@ def _route_lines(routes: Routes) -> list[str]:
     ]
 
 
-def _queue_lines(queues: _Queues, sizes: Ints, phase: Ints) -> list[str]:
-    route, when = inner_index(sizes)[queues.route], phase[queues.route]
-    columns = (queues.number, queues.port, route, queues.first, queues.count, when)
-    return [
-        f'      <qp number="{number}" source-port="{port}" route="{own}" first="{first}" '
-        f'count="{count}" phase="{turn}"/>'
-        for number, port, own, first, count, turn in rows(*columns)
-    ]
+def _queue_line(values: tuple[int, ...]) -> str:
+    named = zip(ATTRIBUTES["qp"], values, strict=True)
+    words = " ".join(f'{key}="{value}"' for key, value in named)
+    return f"      <qp {words}/>"
 
 
 @dataclass(frozen=True, eq=False)

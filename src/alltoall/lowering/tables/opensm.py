@@ -321,16 +321,11 @@ class _Tables:
             raise FormatError(f"{self._where}: switch S{missing} has no table")
         rows = [(*key, port) for key, port in self._rows.items() if key[1] < SWITCH_GUID]
         at, guid, through = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        no_routes = (_NONE, _NONE, np.zeros(1, dtype=np.int64), _NONE, _NONE, np.zeros(0), None)
         return ForwardingFile(
-            kind="opensm",
-            name=self._where,
-            source=_NONE,
-            destination=_NONE,
-            start=np.zeros(1, dtype=np.int64),
-            node=_NONE,
-            port=_NONE,
-            weight=np.zeros(0),
-            layer=None,
+            "opensm",
+            self._where,
+            *no_routes,
             switches=len(self._nodes),
             at=at,
             goal=(guid - ADAPTER_GUID) // 2,
