@@ -9,7 +9,7 @@ from typing import TypeAlias
 from alltoall.errors import AlltoallError, UsageError
 from alltoall.ir.fabric import Rate
 from alltoall.ir.files.json.values import parse_json
-from alltoall.ir.files.text import read_text
+from alltoall.ir.files.text import is_file, read_text
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
@@ -85,7 +85,7 @@ def _entry(subject: Subject, index: int) -> Entry:
 
 def _may_be_run(path: Path) -> bool:
     """Return whether a file may hold the JSON of a run; pipes are not read."""
-    if not path.is_file():
+    if not is_file(path):
         return False
     try:
         with path.open("rb") as file:

@@ -12,7 +12,7 @@ from alltoall.ir.files.artefacts import artefact_as, is_saved
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.messages import MESSAGES_FORMAT, messages_from_text
 from alltoall.ir.files.npz import is_archive
-from alltoall.ir.files.text import decode, read_bytes, require_size
+from alltoall.ir.files.text import decode, exists, read_bytes, require_size
 from alltoall.ir.messages import Messages, RankMessages
 from alltoall.ir.program import Program
 from alltoall.ir.schedule import Schedule
@@ -50,7 +50,7 @@ def all_parts(work: Schedule | Messages) -> Messages:
 
 def is_spec(given: object) -> bool:
     """Return whether an input is a SPEC: a text that names no file."""
-    return isinstance(given, str) and not Path(given).exists()
+    return isinstance(given, str) and not exists(given)
 
 
 def messages_for(given: Given) -> Messages:

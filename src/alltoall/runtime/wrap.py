@@ -21,7 +21,7 @@ from alltoall.ir.arrays import Ints
 from alltoall.ir.files.artefacts import read_as
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.node_tables import read_node_values
-from alltoall.ir.files.text import write_text
+from alltoall.ir.files.text import exists, write_text
 from alltoall.ir.messages import Messages
 from alltoall.ir.quantities import parse_sizes
 from alltoall.ir.schedule import Schedule
@@ -125,7 +125,7 @@ def _wrapped(
         label, work = given.problem.topology.name, given
     else:
         path, size = file_and_size(given)
-        label = path.name if path.exists() else str(path)
+        label = path.name if exists(path) else str(path)
         least = least if size is None else _size(size)
         work = schedule_for(str(path), say) if is_spec(path) else read_schedule(_file(path))
     messages = all_parts(work)
@@ -142,7 +142,7 @@ def _wrapped(
 
 def is_spec(path: Path) -> bool:
     """Return whether a word is the SPEC of a topology, not the name of a file."""
-    return not path.exists() and path.name == str(path) and path.suffix not in FILES
+    return not exists(path) and path.name == str(path) and path.suffix not in FILES
 
 
 def schedule_for(spec: str, say: Callable[[str], None]) -> Schedule:
@@ -185,14 +185,14 @@ def _hosts(topology: Topology) -> tuple[str, ...] | None:
 def file_and_size(given: str | PathLike[str]) -> tuple[Path, str | None]:
     """Return the path of FILE or FILE@SIZE, and the size."""
     path = Path(given)
-    if path.exists() or MARK not in path.name:
+    if exists(path) or MARK not in path.name:
         return path, None
     name, _, size = str(given).rpartition(MARK)
     return Path(name), size
 
 
 def _file(path: Path) -> Path:
-    if not path.exists():
+    if not exists(path):
         raise UsageError(f"no file {path}; expected a saved schedule, or its messages")
     return path
 
