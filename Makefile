@@ -7,7 +7,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 BUILD := scikit-build-core nanobind ninja build
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core sanitize coverage demo test lint types tests fuzz mutants docs outputs results bench dist lock clean
+.PHONY: help setup core sanitize demo test lint types tests fuzz mutants docs outputs results bench dist lock clean
 
 # What a machine lacks comes from the package index: CMake, and a C++ compiler in the ziglang wheel.
 ifeq ($(shell command -v cmake),)
@@ -43,9 +43,8 @@ core: $(READY)  ## build the compiled core again, after a change of its sources;
 		-Ccmake.build-type=$(if $(DEBUG),Debug,Release)
 
 # Other builds of the core, each in out/core/NAME; tests/core runs with them.
-out/core/address: FLAGS := -DALLTOALL_SANITIZE=address,undefined
+out/core/address: FLAGS := -DALLTOALL_SANITIZE=address,undefined -DALLTOALL_COVERAGE=ON
 out/core/thread: FLAGS := -DALLTOALL_SANITIZE=thread
-out/core/coverage: FLAGS := -DALLTOALL_COVERAGE=ON
 out/core/%: $(READY) FORCE
 	cmake -G Ninja -S src/alltoall/core -B $@ $(FLAGS) -DPython_EXECUTABLE=$(abspath $(BIN))/python \
 		-DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja >/dev/null
@@ -53,15 +52,14 @@ out/core/%: $(READY) FORCE
 FORCE:
 
 RUNTIME = $(shell c++ -print-file-name=lib$(1).so)
-WITH_CORE = $(BIN)/python tests/core/with_core.py out/core/$(1)/_core.*.so tests/core
+WITH_CORE = LD_PRELOAD="$(call RUNTIME,$(1)) $(call RUNTIME,stdc++)" ASAN_OPTIONS=detect_leaks=0 \
+	$(BIN)/python tests/core/with_core.py out/core/$(2)/_core.*.so
 
-sanitize: out/core/address out/core/thread  ## test the core under the address, undefined-behaviour and thread sanitizers
-	LD_PRELOAD="$(call RUNTIME,asan) $(call RUNTIME,stdc++)" ASAN_OPTIONS=detect_leaks=0 $(call WITH_CORE,address)
-	LD_PRELOAD="$(call RUNTIME,tsan) $(call RUNTIME,stdc++)" $(call WITH_CORE,thread)
-
-coverage: out/core/coverage  ## report the lines of the core that its tests run
-	$(call WITH_CORE,coverage)
-	$(BIN)/gcovr --merge-lines --gcov-ignore-parse-errors=negative_hits.warn_once_per_file --root src/alltoall/core --filter src/alltoall/core out/core/coverage
+sanitize: out/core/address out/core/thread  ## test the core under sanitizers of addresses, undefined behaviour and threads; report the lines that ran
+	find out/core/address -name '*.gcda' -delete
+	$(call WITH_CORE,asan,address) tests/core
+	$(BIN)/gcovr --merge-lines --gcov-ignore-parse-errors=negative_hits.warn_once_per_file --root src/alltoall/core --filter src/alltoall/core out/core/address
+	$(call WITH_CORE,tsan,thread) tests/core/test_core_threads.py
 
 TESTBED := $(and $(filter Linux,$(shell uname)),$(filter 0,$(shell id -u)),$(shell command -v tc))
 

@@ -137,7 +137,7 @@ def plot(path: Path) -> None:
         f"{', '.join(sorted(rare(rows)))}."
     )
     title = "The catalogue beside other networks"
-    picture = Picture(title, panels, columns=3, note=note, beside=True)
+    picture = Picture(title, panels, columns=3, note=note)
     path.with_suffix(".svg").write_bytes(render(picture)["svg"])
 
 
@@ -150,7 +150,7 @@ def known(degree: int, cables: bool) -> Iterator[Series]:
     bound = np.array([least(n, degree, cables) for n in nodes])
     if not cables:
         ratio = (table["kautz"][mine] / bound).tolist()
-        yield Series("genkautz", nodes, ratio, kind="curve", dashed=True, style="link")
+        yield Series("genkautz", nodes, ratio, kind="bound", style="kautz")
     yield Series("best", nodes, (table["time"][mine] / bound).tolist(), kind="curve")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from alltoall.ir.arrays import Ints
-from alltoall.ir.files.json.schedule import schedule_to_json
+from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
 from alltoall.topologies.spec import build
@@ -20,7 +20,7 @@ RANKS = 8
 def save(folder: Path, topology: str = "hypercube:3", chunks: int = 2) -> Path:
     """Save a correct schedule and return where."""
     path = folder / f"{topology.replace(':', '_')}.{chunks}.schedule.json"
-    write_json(path, schedule_to_json(hop_schedule(build(topology), chunks)))
+    write_json(path, answer_to_json(hop_schedule(build(topology), chunks)))
     return path
 
 

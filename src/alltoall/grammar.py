@@ -4,15 +4,15 @@
 and documentation follow from these tables, which import no method.
 """
 
-import difflib
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from alltoall.errors import UsageError
 from alltoall.ir.quantities import parse_seconds, parse_size
+from alltoall.ir.words import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ def read_words(
     An unknown name may be a registered one, so it takes every key.
     """
     name, _, rest = text.partition(":")
-    own = known[name].keys if name in known else _all_keys(known.values())
+    every = {key: about for method in known.values() for key, about in method.keys.items()}
+    own = known[name].keys if name in known else every
     keys = {**shared, **own}
     found: dict[str, Any] = {}
     for word in filter(None, rest.split(",")):
@@ -51,7 +52,11 @@ def read_words(
                 f"{reprlib.repr(label)}; expected one of {', '.join(known)}"
             )
         if label not in keys:
-            raise UsageError(_unknown(f"{kind} {name}", label, keys))
+            names = ", ".join(sorted(keys)) or "no settings"
+            raise UsageError(
+                f"{kind} {name}: no setting {reprlib.repr(label)}; {did_you_mean(label, keys)}"
+                f"expected {names}"
+            )
         key = keys[label]
         try:
             found[key.field] = key.read(value if equals else "true")
@@ -60,17 +65,6 @@ def read_words(
                 f"{kind} {name}: {reprlib.repr(word)}; expected {label}= {key.help}"
             ) from None
     return name, found
-
-
-def _all_keys(methods: Iterable[Method]) -> dict[str, Key]:
-    return {name: key for method in methods for name, key in method.keys.items()}
-
-
-def _unknown(where: str, label: str, keys: Mapping[str, Key]) -> str:
-    close = difflib.get_close_matches(label, keys, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    names = ", ".join(sorted(keys)) or "no settings"
-    return f"{where}: no setting {reprlib.repr(label)}; {hint}expected {names}"
 
 
 def read_flag(text: str) -> bool:
@@ -182,7 +176,10 @@ ROUTE = {
     "ilp-shortest": Method("baseline: integer program over shortest paths"),
     "fptas": Method(
         "baseline: multiplicative weights",
-        {"epsilon": Key("epsilon", float, "the accuracy, 0.05 by default")},
+        {
+            "epsilon": Key("epsilon", float, "the accuracy, 0.05 by default"),
+            "published": Key("published", read_flag, "true or false: the published stop"),
+        },
     ),
 }
 """Methods of `route`, ours and the baselines."""

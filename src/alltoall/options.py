@@ -35,20 +35,14 @@ NETWORK = "Changes to the network"
 TESTBED = "On a testbed"
 
 OPTIONS: dict[str, Option] = {
-    "given": Option(
-        "family:args, such as torus:3x3x3, or a file; `alltoall topology` lists families",
-        "SPEC",
-        argument=True,
-    ),
+    "given": Option("Family, such as torus:3x3x3, or a file", "SPEC", argument=True),
     "subject": Option("Saved schedule or routes", "FILE", argument=True),
     "file": Option("Saved routes or schedule", "FILE", argument=True),
     # The problem, and how to search.
     "method": Option("NAME or NAME:key=value; --help-all lists them", "METHOD"),
     "methods": Option("Method to compare; repeatable", "NAME", many=True),
     "demand": Option("Traffic between terminals, or jobs (default: uniform)", "FILE"),
-    "groups": Option(
-        "All-to-all among these only, or in rows or columns of a grid", "A,B,C", many=True
-    ),
+    "groups": Option("All-to-all among these only, or rows, columns", "A,B,C", many=True),
     "background": Option("Subtract background traffic from the links", "FILE[@SHARE]"),
     "link_bandwidth": Option("Bandwidth of a capacity-1 link (default: from the file)", "RATE"),
     "bytes": Option("Size of a shard, for times in seconds", "SIZE"),
@@ -74,9 +68,7 @@ OPTIONS: dict[str, Option] = {
     "remove_nodes": Option("Remove a node; repeatable", "V", many=True, group=NETWORK),
     "drop_links": Option("Remove K random links", "K", int, group=NETWORK),
     "drop_nodes": Option("Remove K random nodes", "K", int, group=NETWORK),
-    "set_capacities": Option(
-        "Set the capacity of a link; repeatable", "U-V=C", many=True, group=NETWORK
-    ),
+    "set_capacities": Option("Set a capacity; repeatable", "U-V=C", many=True, group=NETWORK),
     "scale_capacity": Option("Multiply all capacities by X", "X", float, group=NETWORK),
     "host_bandwidth": Option("Cap each host's bandwidth at B links", "B", float, group=NETWORK),
     # Designs.
@@ -101,25 +93,13 @@ OPTIONS: dict[str, Option] = {
     "mpi": Option("mpich, openmpi, or path of an mpiexec", "MPI"),
     "timeout": Option("End all ranks after this time", "TIME"),
     "rate": Option("Emulate links: bandwidth of a capacity-1 link", "RATE", group=TESTBED),
-    "ranks_per_host": Option(
-        "Ranks on each host, by wrap: a number, or one for each (2,2,4)", "R", group=TESTBED
-    ),
+    "ranks_per_host": Option("Ranks on each host, by wrap: 2, or 2,2,4", "R", group=TESTBED),
     "fabric": Option("Name of a testbed that `testbed up` made", "NAME", group=TESTBED),
     "through": Option("Ranks of mpi or torch", "NAME", group=TESTBED),
     "native": flag("Also time the library's own all-to-all", TESTBED),
-    "weights": Option(
-        "How routes share the bytes of a pair: weights, chunks, paced or phases",
-        "NAME",
-        group=TESTBED,
-    ),
-    "steering": Option(
-        "Steer routes by encap (SRv6 segments) or plain (a route at every hop)",
-        "NAME",
-        group=TESTBED,
-    ),
-    "cut": Option(
-        "Cut this cable during the run, solve again, and time the recovery", "A-B", group=TESTBED
-    ),
+    "weights": Option("Routes: by weights, chunks, paced or phases", "NAME", group=TESTBED),
+    "steering": Option("encap (SRv6) or plain (a route at every hop)", "NAME", group=TESTBED),
+    "cut": Option("Cut this cable during the run; time the recovery", "A-B", group=TESTBED),
     "node": Option("Node (default: that of this MPI rank)", "NODE"),
     "cable": Option("Cable between two nodes, such as 0-1", "A-B", argument=True),
     "command": Option("Command to run", "-- COMMAND...", many=True, argument=True),
@@ -142,19 +122,12 @@ OPTIONS: dict[str, Option] = {
     "chunk_bytes": Option("Routes: size of a message of a flow", "SIZE"),
     "phases": Option("Routes: send in K phases; 0 for as many as fit the loss", "K", int),
     "phase_loss": Option("Throughput that phases may lose (default: 0.05)", "LOSS", float),
-    "resolution": Option(
-        "Routes: time resolution as a share of the total; 0 is exact (default: 0.001 above 5,000 "
-        "routes, else 0)",
-        "SHARE",
-        float,
-    ),
+    "resolution": Option("Routes: time resolution, a share; 0 is exact", "SHARE", float),
     "jobs": Option("Routes of a job that shares the links; repeatable", "FILE[@TIME]", many=True),
     # Workloads.
     "grid": Option("Grid points of each side: 64, or 64x48x32", "SIDE|AxBxC"),
     "schedule": Option("Saved schedule or messages, or a SPEC to schedule", "FILE"),
-    "routes": Option(
-        "Also time these routes on the testbed; repeatable", "FILE", many=True, group=TESTBED
-    ),
+    "routes": Option("Also time these routes; repeatable", "FILE", many=True, group=TESTBED),
     "pencils": Option("Also cut the grid in two sides, among P rows of Q ranks", "PxQ"),
     "tokens": Option("Tokens per rank", "T", int),
     "hidden": Option("Hidden size: 4-byte numbers per token", "H", int),
@@ -172,9 +145,7 @@ OPTIONS: dict[str, Option] = {
         argument=True,
     ),
     "title": Option("Title of the page (default: its networks)", "TEXT"),
-    "sources": Option(
-        "Show paths from this terminal; repeatable (default: all that fit)", "NODE", many=True
-    ),
+    "sources": Option("Show paths from this terminal; repeatable", "NODE", many=True),
     "figure": Option("Name of a figure, or all", "FIGURE", argument=True),
     "quick": flag("Fewer and smaller points: about a minute per figure"),
     "size": Option("full, quick, or sample: a few points in seconds (default: full)", "SIZE"),
@@ -193,9 +164,6 @@ OPTIONS: dict[str, Option] = {
 
 DRAWN = ("output", "json", "draw", "patch", "export")
 """Options of the command line alone: an answer in Python has methods for these."""
-
-PARTS = ("cut", "mend", "down", "execute")
-"""Parts of `testbed` that take one testbed."""
 
 OF_VERB: dict[str, dict[str, Option]] = {
     "topology": {
@@ -276,7 +244,10 @@ OF_VERB: dict[str, dict[str, Option]] = {
         "fabric": Option("Name of the testbed", "NAME"),
     },
     "status": {"fabric": Option("Name of the testbed (default: all)", "NAME")},
-    **{part: {"fabric": Option("Name of the testbed", "NAME")} for part in PARTS},
+    **{
+        part: {"fabric": Option("Name of the testbed", "NAME")}
+        for part in ("cut", "mend", "down", "execute")
+    },
     "fair_rates": {"jobs": Option("Jobs that share the links", many=True)},
 }
 """Options that mean something else in one verb."""
@@ -321,11 +292,6 @@ def keywords_of(function: Callable[..., Any]) -> dict[str, str]:
     parameters = inspect.signature(function).parameters
     if all(each.kind is not each.KEYWORD_ONLY for each in parameters.values()):
         return {}
-    found: dict[str, str] = {}
-    for keyword in parameters:
-        about = option_of(keyword, function.__name__)
-        if about is not None:
-            found[keyword] = f"{about.help}."
-        elif keyword in HOOKS:
-            found[keyword] = HOOKS[keyword]
-    return found
+    known = {keyword: option_of(keyword, function.__name__) for keyword in parameters}
+    options = {keyword: f"{each.help}." for keyword, each in known.items() if each is not None}
+    return {key: text for key in known if (text := options.get(key) or HOOKS.get(key))}

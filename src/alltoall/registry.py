@@ -152,7 +152,8 @@ def _entry_points(group: str) -> Iterator[tuple[str, Any]]:
             found = [each for each in Path(folder).iterdir() if each.name.endswith(PACKAGES)]
         except OSError:  # not a folder: missing, or an archive
             return Path(folder).is_file()
-        return any(heading in _entry_points_of(each) for each in found)
+        files = (each / "entry_points.txt" for each in found)
+        return any(heading in each.read_bytes() for each in files if each.is_file())
 
     if not any(map(within, sys.path)):
         return
@@ -161,10 +162,3 @@ def _entry_points(group: str) -> Iterator[tuple[str, Any]]:
 
     for each in entry_points(group=group):
         yield each.name, each
-
-
-def _entry_points_of(package: Path) -> bytes:
-    try:
-        return (package / "entry_points.txt").read_bytes()
-    except OSError:
-        return b""

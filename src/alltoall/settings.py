@@ -83,12 +83,24 @@ class NotRootRank(Exception):  # noqa: N818 (nothing went wrong)
     """Ends a search on all ranks of a team except the first, which has the answer."""
 
 
+def _require_least(value: int | None, least: int, what: str) -> None:
+    """Raise if a number is below the least; None is any."""
+    if value is not None and value < least:
+        expected = "0 or more" if least == 0 else f"at least {least}"
+        raise UsageError(f"{what.format(value)}; expected {expected}")
+
+
+def _require_known(kind: str, name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        raise UsageError(f"unknown {kind} {name!r}; expected one of {', '.join(known)}")
+
+
 @dataclass(frozen=True)
 class SolveSettings:
     """Settings shared by all methods; they are passed in, never global.
 
-    `time_limit` counts from the public call: each begins with `begin`, and all its stages share the
-    clock `started`. `cluster` is the address of a trusted Dask scheduler, which runs the work per
+    The clock `started` starts when a public function makes its settings, and all stages share it.
+    `cluster` is the address of a trusted Dask scheduler, which runs the work per
     source. `symmetry` lets one source stand for all sources that automorphisms map to it. The time
     limit is over once `stopped()` is true. A long solve saves a `checkpoint` now and then, and
     continues from an existing one. A `team` shares the sources.
@@ -99,7 +111,7 @@ class SolveSettings:
     time_limit: float | None = None
     workers: int = field(default_factory=cores)
     report: Callable[[str], None] = silent
-    started: float | None = None
+    started: float = field(default_factory=now)
     cluster: str | None = None
     symmetry: bool = True
     stopped: Callable[[], bool] = never
@@ -116,28 +128,26 @@ class SolveSettings:
                 f"time limit {self.time_limit:g}; expected seconds above 0, at most "
                 f"{MOST_SECONDS:g}; leave it out for none"
             )
-        if self.workers < 1:
-            raise UsageError(f"{self.workers} workers; expected at least 1")
+        _require_least(self.workers, 1, "{} workers")
         if self.cluster is not None and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", self.cluster):
             raise UsageError(
                 f"cluster {self.cluster!r}; expected the address of a Dask scheduler, such as "
                 "tcp://localhost:8786"
             )
 
-    def begin(self) -> "SolveSettings":
-        """Return the settings with their clock running: themselves, if a caller started it."""
-        return self if self.started is not None else replace(self, started=now())
+    def limited(self, seconds: float | None) -> "SolveSettings":
+        """Return settings with a clock of their own, for a part that has these seconds."""
+        limit = None if seconds is None else max(seconds, LEAST_SECONDS)
+        return replace(self, time_limit=limit, started=now())
 
     def sharing(self, share: float = 0.5) -> "SolveSettings":
         """Return settings for an early stage, with a share of the remaining time."""
         left = self.seconds_left()
-        if left is None:
-            return self
-        return replace(self, time_limit=max(share * left, LEAST_SECONDS), started=now())
+        return self if left is None else self.limited(share * left)
 
     def known(self) -> dict[str, str | float]:
         """Return provenance fields."""
-        seconds = 0.0 if self.started is None else round(now() - self.started, 3)
+        seconds = round(now() - self.started, 3)
         return {"solver": self.solver, "gap": self.gap, "seconds": seconds}
 
     def seconds_left(self) -> float | None:
@@ -146,8 +156,6 @@ class SolveSettings:
             return 0.0
         if self.time_limit is None:
             return None
-        if self.started is None:
-            return self.time_limit
         return max(0.0, self.time_limit - (now() - self.started))
 
     def why_late(self) -> str:
@@ -217,11 +225,11 @@ class RouteSettings:
 
     `paths` names the candidate paths of pmcf and the ILPs; `slack` is the extra length of bounded
     paths in hops; `k` is the number of k-shortest paths; `max_routes` limits the routes of a pair,
-    at a cost of `loss` at most; `epsilon` is the accuracy of the FPTAS; `raw` keeps the paths that
-    extp extracted; `max_layers` limits the layers of deadlock-free routes, which change layers with
-    `layer_change`; `destination_based` merges routes to a terminal where they meet; `shape` has the
-    sides of the grid for dimension order, if they cannot be found; `robust` names the demands of
-    robust routes, families of `routes.skews` or files.
+    at a cost of `loss` at most; `epsilon` is the accuracy of the FPTAS, `published` its published
+    stop; `raw` keeps the paths that extp extracted; `max_layers` limits the layers of deadlock-free
+    routes, which change layers with `layer_change`; `destination_based` merges routes to a terminal
+    where they meet; `shape` has the sides of the grid for dimension order, if they cannot be found;
+    `robust` names the demands of robust routes, families of `routes.robust` or files.
 
     Routes are then changed in this order (`routes.search`): `max_routes`; `chunks`, the common
     denominator of the weights; `layers`, the algorithm that assigns them, or None.
@@ -233,6 +241,7 @@ class RouteSettings:
     max_routes: int | None = None
     loss: float = 0.01
     epsilon: float = 0.05
+    published: bool = False
     raw: bool = False
     seed: int = 0
     max_layers: int | None = None
@@ -246,25 +255,16 @@ class RouteSettings:
 
     def __post_init__(self) -> None:
         read_fields(self)
-        if self.paths not in PATH_SETS:
-            known = ", ".join(PATH_SETS)
-            raise UsageError(f"unknown paths {self.paths!r}; expected one of {known}")
+        _require_known("paths", self.paths, PATH_SETS)
         if self.slack < 0 or self.k < 1:
             raise UsageError(f"slack {self.slack}, k {self.k}; expected slack >= 0 and k >= 1")
-        if self.max_routes is not None and self.max_routes < 1:
-            raise UsageError(f"{self.max_routes} routes per pair; expected at least 1")
-        if self.max_layers is not None and self.max_layers < 1:
-            raise UsageError(f"{self.max_layers} virtual layers; expected at least 1")
+        _require_least(self.max_routes, 1, "{} routes per pair")
+        _require_least(self.max_layers, 1, "{} virtual layers")
         if not 0 <= self.loss < 1:
             raise UsageError(f"loss {self.loss:g}; expected a share from 0 to below 1")
         if not 0 < self.epsilon < 1:
             raise UsageError(f"epsilon {self.epsilon:g}; expected a number above 0 and below 1")
-        if self.seed < 0:
-            raise UsageError(f"seed {self.seed}; expected 0 or more")
-
-    def begin(self) -> "RouteSettings":
-        """Return the settings with the clock of their time limit running."""
-        return replace(self, solve=self.solve.begin())
+        _require_least(self.seed, 0, "seed {}")
 
 
 STEP_TOLERANCE = 1e-3
@@ -301,25 +301,19 @@ class ScheduleSettings:
 
     def __post_init__(self) -> None:
         read_fields(self)
-        if not 0 <= self.latency < math.inf:
-            raise UsageError(f"latency {self.latency:g}; expected shard times of at least 0")
-        if not 0 <= self.operation_cost < math.inf:
-            raise UsageError(
-                f"operation cost {self.operation_cost:g}; expected shard times of at least 0"
-            )
+        for name in ("latency", "operation_cost"):
+            cost = getattr(self, name)
+            if not 0 <= cost < math.inf:
+                said = name.replace("_", " ")
+                raise UsageError(f"{said} {cost:g}; expected shard times of at least 0")
         if not 0 < self.step_tolerance < 1:
             raise UsageError(f"step tolerance {self.step_tolerance:g}; expected a share below 1")
         if not 0 <= self.loss <= WORST_LOSS:
             raise UsageError(f"loss {self.loss:g}; expected a share from 0 to {WORST_LOSS:g}")
-        for name, value in (("chunks", self.chunks), ("chunks", self.max_chunks)):
-            if value is not None and not 1 <= value <= 4096:
-                raise UsageError(f"{value} {name} per shard; expected 1 to 4096")
-        if self.steps is not None and self.steps < 1:
-            raise UsageError(f"{self.steps} steps; expected at least 1")
-
-    def begin(self) -> "ScheduleSettings":
-        """Return the settings with the clock of their time limit running."""
-        return replace(self, solve=self.solve.begin())
+        for chunks in (self.chunks, self.max_chunks):
+            if chunks is not None and not 1 <= chunks <= MOST_CHUNKS:
+                raise UsageError(f"{chunks} chunks per shard; expected 1 to {MOST_CHUNKS}")
+        _require_least(self.steps, 1, "{} steps")
 
 
 OBJECTIVES = ("alltoall", "alltoall+failures", "alltoall+diameter")
@@ -346,16 +340,7 @@ class DesignSettings:
 
     def __post_init__(self) -> None:
         read_fields(self)
-        if self.objective not in OBJECTIVES:
-            known = ", ".join(OBJECTIVES)
-            raise UsageError(f"unknown objective {self.objective!r}; expected one of {known}")
-        if self.layers is not None and self.layers < 1:
-            raise UsageError(f"{self.layers} virtual layers; expected at least 1")
-        if self.failures < 0:
-            raise UsageError(f"{self.failures} failures; expected 0 or more")
-        if self.seed < 0:
-            raise UsageError(f"seed {self.seed}; expected 0 or more")
-
-    def begin(self) -> "DesignSettings":
-        """Return the settings with the clock of their time limit running."""
-        return replace(self, solve=self.solve.begin())
+        _require_known("objective", self.objective, OBJECTIVES)
+        _require_least(self.layers, 1, "{} virtual layers")
+        _require_least(self.failures, 0, "{} failures")
+        _require_least(self.seed, 0, "seed {}")

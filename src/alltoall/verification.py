@@ -11,20 +11,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from alltoall.check.flow import TOLERANCE, FlowReport, check_flow, check_topology
+from alltoall.check.answers import check_answer
+from alltoall.check.flow import TOLERANCE, check_topology
 from alltoall.check.program.alltoall import AllToAllReport, check_all_to_all
 from alltoall.check.program.interpret_plan import check_plan
 from alltoall.check.program.messages import check_messages
 from alltoall.check.program.timing import time_on
-from alltoall.check.routes import RoutesReport, check_routes
-from alltoall.check.schedule import ScheduleReport, check_schedule
+from alltoall.check.routes import check_routes
 from alltoall.check.template import TemplateReport, check_template
 from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.fabric import Fabric
-from alltoall.ir.files.artefacts import Artefact, format_name
+from alltoall.ir.files.json.saved_answers import Artefact, format_name
 from alltoall.ir.files.node_tables import read_ranks
 from alltoall.ir.flow import Flow
 from alltoall.ir.messages import Messages
@@ -38,7 +38,7 @@ from alltoall.ir.words import kind_in_words
 from alltoall.loading import LoweredText, Noun, opened
 from alltoall.lowering import TARGETS, Lowered, parse_lowered
 from alltoall.lowering.options import topology_by_rank
-from alltoall.lowering.programs.msccl_limits import RUNTIMES
+from alltoall.lowering.programs.msccl_emit import RUNTIMES
 from alltoall.lowering.programs.msccl_read import refusals
 from alltoall.lowering.tables.routed_file import RoutedFile, differences, rebuild
 from alltoall.topologies.given import Given, GivenDemand, demand_of, topology_of
@@ -111,7 +111,9 @@ def verify(
     if rank_map is not None and topology is None:
         raise UsageError("a rank map without a topology; give the topology whose nodes it names")
     found = opened(Path(subject)) if isinstance(subject, str | PathLike) else subject
-    routed = isinstance(found, LoweredText | RoutedFile) and _is_routed(found)
+    routed = isinstance(found, RoutedFile)
+    if isinstance(found, LoweredText):
+        routed = TARGETS[found.kind].takes is Routes
     if demand is not None and not (isinstance(found, Routes | Schedule) or (routed and topology)):
         raise UsageError(
             "a demand without a template; expected routes or a schedule to use it on, or lowered "
@@ -140,26 +142,16 @@ def verify(
     reference: Topology | Problem | None = fabric
     if fabric is not None and demand is not None:
         reference = Problem(fabric, demand_of(demand, fabric))
-    facts = _facts(found, reference)
+    if isinstance(found, LoweredText):
+        facts = verify_text(found.text, found.where, reference, _prove)
+    else:
+        kind = found.kind if isinstance(found, RoutedFile) else KINDS[type(found)]
+        facts = _verify_lowered(kind, found, found.name, reference, _prove)
     return Verified(str(facts.pop("format")), facts)
 
 
-def _is_routed(lowered: LoweredText | RoutedFile | Lowered) -> bool:
-    """Whether a lowered file is a table of routes, which names its ends by itself."""
-    if isinstance(lowered, LoweredText):
-        return TARGETS[lowered.kind].takes is Routes
-    return isinstance(lowered, RoutedFile)
-
-
 def _verified_artefact(noun: Artefact, tolerance: float, demand: GivenDemand) -> Verified:
-    report: FlowReport | RoutesReport | ScheduleReport
-    if isinstance(noun, Flow):
-        report = check_flow(noun, tolerance)
-    elif isinstance(noun, Routes):
-        report = check_routes(noun, tolerance)
-    else:
-        report = check_schedule(noun, tolerance)
-    facts = {"topology": noun.problem.topology.name, **asdict(report)}
+    facts = {"topology": noun.problem.topology.name, **asdict(check_answer(noun, tolerance))}
     if demand is not None and not isinstance(noun, Flow):
         facts |= asdict(predict(noun, demand))
     return Verified(format_name(noun), facts | _made_by(noun.provenance))
@@ -180,19 +172,6 @@ def predict(template: Routes | Schedule, demand: GivenDemand) -> TemplateReport:
     wanted = demand_of(demand, template.problem.topology)
     problem = Problem(template.problem.topology, wanted)
     return check_template(template, wanted, _prove(problem).certificate.lengths)
-
-
-def _facts(
-    lowered: LoweredText | RoutedFile | Lowered, reference: Topology | Problem | None
-) -> dict[str, Any]:
-    """Read routes back from their target's file, or execute a program on real bytes."""
-    if isinstance(lowered, RoutedFile):
-        return _verify_routed(lowered.kind, lowered, lowered.name, reference, _prove)
-    if not isinstance(lowered, LoweredText):
-        report = _executed(lowered, lowered.name)
-        timed = _timed(lowered, report, lowered.name, reference, _prove)
-        return _summary(KINDS[type(lowered)], lowered, report) | timed
-    return verify_text(lowered.text, lowered.where, reference, _prove)
 
 
 def _prove(problem: Problem) -> Flow:
@@ -218,19 +197,24 @@ def verify_text(
     given routes, if any. Only the fabric table has its own topology and can be checked alone.
     """
     kind, lowered = parse_lowered(text, where)
-    if isinstance(lowered, RoutedFile):
-        return _verify_routed(kind, lowered, where, reference, prove)
-    report = _executed(lowered, where)
-    found = _summary(kind, lowered, report)
+    found = _verify_lowered(kind, lowered, where, reference, prove)
     if kind == "msccl" and isinstance(lowered, Program):
         refused = refusals(lowered, text, where)
         found["runtimes"] = [name for name in RUNTIMES if name not in refused]
         found |= {"refused_by": refused} if refused else {}
-    return found | _timed(lowered, report, where, reference, prove)
+    return found
 
 
-def _executed(lowered: Lowered, where: str) -> AllToAllReport:
-    """Execute a program; raise if it is wrong."""
+def _verify_lowered(
+    kind: str,
+    lowered: RoutedFile | Lowered,
+    where: str,
+    reference: Reference | None,
+    prove: Prove | None,
+) -> dict[str, Any]:
+    """Check the routes in a file, or execute a program on real bytes."""
+    if isinstance(lowered, RoutedFile):
+        return _verify_routed(kind, lowered, where, reference, prove)
     report: AllToAllReport
     if isinstance(lowered, Messages):
         report = check_messages(lowered)
@@ -238,7 +222,7 @@ def _executed(lowered: Lowered, where: str) -> AllToAllReport:
         report = check_all_to_all(lowered) if isinstance(lowered, Program) else check_plan(lowered)
     if not report.correct:
         raise VerificationError(where, report.problems())
-    return report
+    return _summary(kind, lowered, report) | _timed(lowered, report, where, reference, prove)
 
 
 def _timed(
@@ -282,12 +266,13 @@ def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, A
         "scratch_chunks": max(each.scratch for each in lowered.ranks),
     }
     if isinstance(lowered, Messages):
-        found["messages"] = lowered.messages
-    elif isinstance(lowered, Program):
-        found["thread_blocks"] = max(len(each.threads) for each in lowered.ranks)
-    else:
-        found["thread_blocks"] = max(len(each.blocks) for each in lowered.ranks)
-    return found
+        return found | {"messages": lowered.messages}
+    parts = (
+        [each.threads for each in lowered.ranks]
+        if isinstance(lowered, Program)
+        else [each.blocks for each in lowered.ranks]
+    )
+    return found | {"thread_blocks": max(map(len, parts))}
 
 
 def _verify_routed(
@@ -295,7 +280,7 @@ def _verify_routed(
     file: RoutedFile,
     where: str,
     reference: Reference | None,
-    prove: Prove | None = None,
+    prove: Prove | None,
 ) -> dict[str, Any]:
     """Rebuild the routes in a file and check them.
 

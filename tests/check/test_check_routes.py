@@ -15,11 +15,11 @@ from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import starts_of
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.routes.extp import route_extp
 from alltoall.routes.single import route_single
+from alltoall.routes.weights import route_extp
 from alltoall.settings import RouteSettings
 from alltoall.topologies.spec import build
 
@@ -196,13 +196,13 @@ def test_a_detour_over_a_visited_node_is_found() -> None:
         (int(u), int(v)): i
         for i, (u, v) in enumerate(zip(topology.tail, topology.head, strict=True))
     }
-    value = routes_to_json(route_single(Problem.all_to_all(topology), RouteSettings()))
+    value = answer_to_json(route_single(Problem.all_to_all(topology), RouteSettings()))
     for row in value["routes"]:
         if (row["src"], row["dst"]) == (0, 1):
             row["links"] = [forth[0, 3], forth[3, 0], forth[0, 1]]
     del value["time"], value["gap"]
     with pytest.raises(VerificationError, match="visits a node twice"):
-        check_routes(routes_from_json(value, "file"))
+        check_routes(answer_from_json(value, "file"))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -249,14 +249,14 @@ def test_acyclic_layers_pass() -> None:
 )
 def test_malformed_files_are_named(changes: dict[str, object], words: str) -> None:
     """The message names the route and the key."""
-    value = routes_to_json(RING)
+    value = answer_to_json(RING)
     del value["time"], value["gap"]
     with pytest.raises((FormatError, InputError), match=words):
-        routes_from_json(value | changes, "file")
+        answer_from_json(value | changes, "file")
 
 
 def test_fractions_are_exact() -> None:
     """Weights written as p/q come back with their denominator."""
-    value = routes_to_json(RING)
+    value = answer_to_json(RING)
     assert value["routes"][0]["weight"] == "1/1"
-    assert routes_from_json(value, "file").denominator == 1
+    assert answer_from_json(value, "file").denominator == 1

@@ -12,7 +12,7 @@ from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.schedule import schedule_from_json, schedule_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
@@ -195,7 +195,7 @@ def test_useless_sends_are_found(kind: str) -> None:
 def test_useless_sends_can_be_read() -> None:
     """A file that has some still loads, so that its check can say what is wrong."""
     wasteful = with_moves(*USELESS["there and back"][:2])
-    again = schedule_from_json(schedule_to_json(wasteful), "file")
+    again = answer_from_json(answer_to_json(wasteful), "file")
     assert again.sends == wasteful.sends
 
 
@@ -258,18 +258,18 @@ def test_sends_out_of_range_are_refused(key: str, value: int, words: str) -> Non
 def test_malformed_files_are_named(changes: dict[str, object], words: str) -> None:
     """The message names the key or the send."""
     with pytest.raises((FormatError, InputError), match=words):
-        schedule_from_json(schedule_to_json(CUBE) | changes, "file")
+        answer_from_json(answer_to_json(CUBE) | changes, "file")
 
 
 def test_a_schedule_from_elsewhere_needs_little() -> None:
     """Topology, chunks and steps are enough; the distance bound stands in for a certificate."""
     keys = ("format", "topology", "chunks_per_shard", "steps")
-    value = schedule_to_json(CUBE)
-    report = check_schedule(schedule_from_json({key: value[key] for key in keys}, "file"))
+    value = answer_to_json(CUBE)
+    report = check_schedule(answer_from_json({key: value[key] for key in keys}, "file"))
     assert report.bound == pytest.approx(4.0)
 
 
 def test_an_edited_time_is_found() -> None:
     """The summary at the head of the file cannot be edited alone."""
     with pytest.raises(VerificationError, match=r"time is 1\.0, but"):
-        schedule_from_json(schedule_to_json(CUBE) | {"time": 1.0}, "file")
+        answer_from_json(answer_to_json(CUBE) | {"time": 1.0}, "file")

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from alltoall.check.flow import check_flow
-from alltoall.check.symmetry import check_generators
+from alltoall.check.flow import check_flow, check_generators
 from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.flows import SolveSettings
 from alltoall.flows.methods import solve_master
@@ -18,7 +17,7 @@ from alltoall.flows.symmetry.orbits import find_symmetry, link_maps, orbits
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.flow import flow_from_json, flow_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.flow import Flow
 from alltoall.ir.orbits import orbits_of
@@ -283,17 +282,17 @@ def test_an_accepted_flow_is_what_it_claims(problem: Problem) -> None:
 
 def test_json_keeps_a_compact_flow(flow: Flow) -> None:
     """Generators are read back as they were written, and the flow still verifies."""
-    text = json.dumps(flow_to_json(flow))
-    again = flow_from_json(parse_json(text, "text"), "text")
+    text = json.dumps(answer_to_json(flow))
+    again = answer_from_json(parse_json(text, "text"), "text")
     assert np.array_equal(maps_of(again), maps_of(flow))
     assert check_flow(again).bound == pytest.approx(flow.bound)
-    assert json.dumps(flow_to_json(again)) == text
+    assert json.dumps(answer_to_json(again)) == text
 
 
 def test_json_of_a_plain_flow_has_no_generators() -> None:
     """They appear only where a flow stands for its images."""
     plain = solve_master(Problem.all_to_all(build("mesh:3x3")), SolveSettings(symmetry=False))
-    assert "generators" not in flow_to_json(plain)
+    assert "generators" not in answer_to_json(plain)
 
 
 BAD_GENERATORS: dict[str, tuple[Any, str]] = {
@@ -315,14 +314,14 @@ BAD_GENERATORS: dict[str, tuple[Any, str]] = {
 def test_bad_generators_in_a_file_are_named(flow: Flow, name: str) -> None:
     """Each message says where and what was expected."""
     generators, words = BAD_GENERATORS[name]
-    value = flow_to_json(flow) | {"generators": generators}
+    value = answer_to_json(flow) | {"generators": generators}
     with pytest.raises((FormatError, InputError), match=words):
-        flow_from_json(value, "file")
+        answer_from_json(value, "file")
 
 
 def test_generators_do_not_go_with_groups_per_pair(flow: Flow) -> None:
     """A flow per commodity stands for itself."""
-    value = flow_to_json(flow)
+    value = answer_to_json(flow)
     value["flows"] = [row | {"dst": (row["src"] + 1) % 9} for row in value["flows"]]
     with pytest.raises(InputError, match="groups per source"):
-        flow_from_json(value, "file")
+        answer_from_json(value, "file")

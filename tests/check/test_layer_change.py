@@ -15,7 +15,7 @@ from alltoall.check import routes as verify_routes
 from alltoall.check.routes import check_routes
 from alltoall.errors import FormatError, InputError, LimitError, VerificationError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.loading import load
@@ -132,16 +132,16 @@ def test_files_keep_a_layer_per_hop(name: str, tmp_path: Path) -> None:
 )
 def test_wrong_layers_in_a_file_are_named(change: dict[str, Any], words: str) -> None:
     """Too few, no numbers, or two kinds of them."""
-    value = routes_to_json(dateline())
+    value = answer_to_json(dateline())
     row = next(row for row in value["routes"] if len(row.get("layers", [])) == 3)
     del row["layers"]
     row.update(change)
     with pytest.raises(FormatError, match=words):
-        routes_from_json(value, "file")
+        answer_from_json(value, "file")
     row.pop("layers")
     row.pop("layer", None)
     with pytest.raises(FormatError, match="routes have a layer; expected all"):
-        routes_from_json(value, "file")
+        answer_from_json(value, "file")
 
 
 @pytest.mark.parametrize("target", ["routes", "srv6"])

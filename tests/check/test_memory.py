@@ -18,7 +18,7 @@ from alltoall.ir.files.archive import MAX_NUMBERS, MAX_TEXT
 from alltoall.ir.files.artefacts import write_artefact
 from alltoall.ir.files.json import values as json_values
 from alltoall.ir.files.json.demand import demand_from_json
-from alltoall.ir.files.json.schedule import schedule_to_json
+from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import parse_json, write_json
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
@@ -189,7 +189,7 @@ def test_large_claims_take_little_memory(tmp_path: Path) -> None:
         write_artefact(path, make())
     idle, empty = tmp_path / "idle.npz", tmp_path / "empty.json"
     write_artefact(idle, replace(SCHEDULE, steps=15_000_000))
-    value = schedule_to_json(SCHEDULE)
+    value = answer_to_json(SCHEDULE)
     value["steps"] += [[]] * 3_000_000
     empty.write_text(json.dumps(value))
     found = verify_within_limit(*paths, idle, empty)

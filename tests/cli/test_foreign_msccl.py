@@ -8,8 +8,7 @@ import pytest
 from alltoall.errors import UsageError
 from alltoall.lowering import TARGETS
 from alltoall.lowering.options import Options
-from alltoall.lowering.programs.msccl_emit import emit_msccl
-from alltoall.lowering.programs.msccl_limits import NEEDED, RUNTIMES
+from alltoall.lowering.programs.msccl_emit import NEEDED, RUNTIMES, emit_msccl
 from alltoall.lowering.programs.msccl_read import complete_msccl, read_msccl
 from alltoall.topologies.spec import build
 from command_line import Run
@@ -133,7 +132,7 @@ def test_bounds_of_the_file_stay() -> None:
 @pytest.mark.parametrize("options", [Options(channels=2), Options(protocol="LL128")])
 def test_what_a_lowered_file_cannot_change_is_refused(options: Options) -> None:
     """Channels and protocol are chosen when a schedule is lowered."""
-    with pytest.raises(UsageError, match="(channels=2|protocol=LL128) for a lowered file"):
+    with pytest.raises(UsageError, match=r"(channels=2|protocol=LL128) for a lowered file"):
         complete_msccl(direct_alltoall(4), options, "file")
 
 

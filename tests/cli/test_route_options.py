@@ -18,6 +18,7 @@ VALUES = {
     "k": "2",
     "loss": "0.5",
     "epsilon": "0.5",
+    "published": "true",
     "shape": "3x3",
     "demands": "pairs",
     "change": "true",

@@ -37,7 +37,6 @@ REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
         "test_responses_lower_the_potential": ("respond",),
         "test_paths_follow_the_order": ("LinkOrder",),
         "test_rerouting_empties_links_over_their_budget": ("reroute",),
-        "test_choices_are_the_cheapest": ("choose",),
         "test_choices_within_budgets_are_the_cheapest": ("choose_within",),
     },
     "test_core_annealing": {
@@ -76,9 +75,7 @@ REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
             "ForwardingTables", "ForwardingTables.respond", "ForwardingTables.table",
             "ForwardingTables.load",
         ),
-        "test_trees_remember_loads": ("grow_trees",),
         "test_lengths_grow_with_flow": ("grow_lengths",),
-        "test_phases_are_evened_out_within_budgets": ("even_phases",),
     },
 }  # fmt: skip
 """The exports that each test holds against a plain reference."""

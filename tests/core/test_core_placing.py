@@ -175,32 +175,6 @@ def test_loads_are_those_of_paths(network: Network, seed: int) -> None:
     assert shared.loads(table, size) == pytest.approx(np.bincount(link_class, expected, 3)[:2])
 
 
-@given(SEEDS, st.integers(1, 3))
-def test_choices_are_the_cheapest(seed: int, phases: int) -> None:
-    """One chunk alone takes the listed path, and the phase, that costs least."""
-    rng = np.random.default_rng(seed)
-    hops = rng.integers(1, 4, 5)
-    path_start = np.concatenate(([0], np.cumsum(hops)))
-    link = rng.integers(0, 6, path_start[-1])
-    load, scale = rng.uniform(0, 3, 6 * phases), rng.uniform(0.1, 1, 6 * phases)
-    before = load.copy()
-    path, phase = np.array([0]), np.array([-1])
-    core.choose(
-        path_start, link, np.array([0]), np.array([5]), 6, phases, np.ones(1), np.array([0]), 0,
-        99, scale, 1.0, load, path, phase,
-    )  # fmt: skip
-    cost = {
-        (each, k): sum(
-            np.exp(scale[k * 6 + hop] * before[k * 6 + hop]) * np.expm1(scale[k * 6 + hop])
-            for hop in link[path_start[each] : path_start[each + 1]]
-        )
-        for each in range(5)
-        for k in range(phases)
-    }
-    assert cost[int(path[0]), int(phase[0])] == pytest.approx(min(cost.values()))
-    assert load.sum() == pytest.approx(before.sum() + hops[path[0]])
-
-
 @given(SEEDS, st.integers(1, 3), st.sampled_from([0.0, 0.5]))
 def test_choices_within_budgets_are_the_cheapest(seed: int, phases: int, fill: float) -> None:
     """A chunk over a budget, or without a place, takes the path and phase that cost least."""

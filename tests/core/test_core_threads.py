@@ -16,7 +16,7 @@ from alltoall.paths import blocks
 from alltoall.paths.shortest import core_graph, tree_paths
 from alltoall.placing import negotiate
 from alltoall.placing.chunks import Chunks
-from alltoall.placing.listed import UNPLACED, Choice, ListedChunks, negotiate_listed, pick_paths
+from alltoall.placing.listed import UNPLACED, Choice, ListedChunks, negotiate_listed
 from alltoall.placing.negotiate import NegotiationParams
 from alltoall.placing.network import any_path
 from alltoall.placing.place import PlacementParams, place
@@ -122,19 +122,17 @@ UNITS: dict[str, Callable[..., int]] = {
     "distances": lambda graph, lengths, starts, *_: len(starts) * len(lengths),
     "add_tree_flows": lambda graph, lengths, starts, *_: len(starts) * len(lengths),
     "make_exact": lambda graph, lengths, source, *_: len(source) * len(lengths),
-    "grow_trees": lambda graph, capacity, terminals, *_: len(terminals) * len(capacity),
     "tree_paths": lambda graph, lengths, begin, *_: len(np.unique(begin)) * len(lengths),
     "split_flows": lambda graph, begin, flow, wanted: len(flow[1]) + len(wanted[1]),
     "update_batch": lambda *given: int(given[10][-1] - given[10][0]) * given[8].shape[1],
     "most_hops": lambda where, start, *_: len(start) * 1600,
     "respond": lambda where, start, *given: len(start) * len(given[7]),
     "reroute": lambda *given: given[6] * len(given[7]),
-    "choose": lambda *given: given[9],
     "choose_within": lambda *given: given[9],
 }
 """What a call of each export does, by its arguments: links that it reads, or choices."""
 
-LARGEST = {"choose": 1_000_000, "choose_within": 1_000_000, "split_flows": 1 << 18}
+LARGEST = {"choose_within": 1_000_000, "split_flows": 1 << 18}
 """Units of the others: a choice costs a tenth of a link of a shortest path."""
 
 
@@ -183,7 +181,6 @@ def test_calls_end_soon_at_400_nodes(work: dict[str, list[int]]) -> None:
     every = np.arange(paths.count)
     listed = ListedChunks(paths.start, paths.link, every, every + 1, np.ones(paths.count))
     begin = Choice(every, np.full(paths.count, UNPLACED))
-    pick_paths(listed, topology.capacity, 0, late=lambda: True)
     negotiate_listed(topology, listed, begin, np.full(2, 0.5 * placed.time), 0)
     for name, units in work.items():
         assert units, f"{name} was never called"

@@ -9,14 +9,18 @@ from hypothesis import given
 from alltoall.check.flow import check_flow
 from alltoall.errors import InputError
 from alltoall.flows import SolveSettings, decompose, solve
-from alltoall.flows.children import split_by_programs
-from alltoall.flows.decompose import per_commodity, widest_paths
+from alltoall.flows.decompose import (
+    FlowBlock,
+    per_commodity,
+    split,
+    split_by_programs,
+    widest_paths,
+)
 from alltoall.ir.arrays import Floats, frozen
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.paths.widest import FlowBlock, split
 from alltoall.topologies.spec import build
 from strategies import problems
 
@@ -257,4 +261,4 @@ def test_a_time_limit_ends_the_splitting() -> None:
     """Who asks for paths too late is told."""
     flow = master_flow(Problem.all_to_all(build("ring:5")))
     with pytest.raises(TimeoutError):
-        per_commodity(flow, SolveSettings(workers=1, time_limit=1e-9).begin())
+        per_commodity(flow, SolveSettings(workers=1, time_limit=1e-9))

@@ -205,7 +205,7 @@ def test_the_number_of_threads_changes_nothing(gap: float, monkeypatch: pytest.M
 
 def test_a_time_limit_gives_the_best_so_far() -> None:
     """Out of time at once, there is a flow that the checker accepts, and a bound."""
-    flow = by_steps(HARD, SolveSettings(gap=1e-9, workers=1, time_limit=1e-9).begin())
+    flow = by_steps(HARD, SolveSettings(gap=1e-9, workers=1, time_limit=1e-9))
     assert flow.status is Status.TIME_LIMIT
     assert flow.gap > 1e-9
     assert check_flow(flow).bound == pytest.approx(flow.bound)

@@ -156,7 +156,7 @@ def test_steps_that_find_nothing_better_lose_nothing(monkeypatch: pytest.MonkeyP
 
 def test_a_time_limit_gives_the_best_so_far() -> None:
     """Out of time at once, there is a flow that the checker accepts, and a bound."""
-    flow = by_sweeps(LARGE, SolveSettings(gap=1e-9, workers=1, time_limit=1e-9).begin())
+    flow = by_sweeps(LARGE, SolveSettings(gap=1e-9, workers=1, time_limit=1e-9))
     assert flow.status is Status.TIME_LIMIT
     assert check_flow(flow).bound == pytest.approx(flow.bound)
     assert 0 < flow.gap < 1
@@ -203,7 +203,7 @@ def test_sweeps_go_on_from_a_checkpoint(tmp_path: Path, monkeypatch: pytest.Monk
     """With the flows and the proof that they had."""
     said: list[str] = []
     file = tmp_path / "state.npz"
-    short = SolveSettings(gap=1e-9, workers=1, checkpoint=file, time_limit=1e-9).begin()
+    short = SolveSettings(gap=1e-9, workers=1, checkpoint=file, time_limit=1e-9)
     monkeypatch.setattr(best_so_far, "CHECKPOINT_SECONDS", 0.0)
     early = by_sweeps(LARGE, short)
     later = by_sweeps(LARGE, replace(COARSE, checkpoint=file, report=said.append))

@@ -16,7 +16,7 @@ from alltoall.flows import METHODS, SolveSettings, decompose, solve, workers
 from alltoall.flows.workers import ITEMS_AHEAD, Local, require_cluster, run_all
 from alltoall.ir.problem import Problem
 from alltoall.paths.blocks import thread_count, using_threads
-from alltoall.routes.extp import route_extp
+from alltoall.routes.weights import route_extp
 from alltoall.settings import RouteSettings, cores
 from alltoall.topologies.spec import build
 from cluster_tasks import die, double, double_or_die, refuse
@@ -67,7 +67,7 @@ def test_errors_of_the_work_come_through(local: Local) -> None:
 
 def test_being_late_raises_and_leaves_nothing_running() -> None:
     """The time limit holds for every item."""
-    late = SolveSettings(workers=2, time_limit=1e-9).begin()
+    late = SolveSettings(workers=2, time_limit=1e-9)
     for local in (Local.ONE_BY_ONE, Local.THREADS):
         with pytest.raises(TimeoutError):
             list(run_all(double, range(5), 5, late, local, "things"))

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from alltoall.errors import FormatError, InputError, UsageError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.files import archive
-from alltoall.ir.files.artefacts import Artefact, read_artefact, read_as, write_artefact
+from alltoall.ir.files.artefacts import read_artefact, read_as, write_artefact
+from alltoall.ir.files.json.saved_answers import Artefact
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
@@ -284,9 +285,9 @@ def test_numbers_are_counted_before_anything_is_inflated(monkeypatch: pytest.Mon
 
 def _members() -> dict[str, archive.Member]:
     """Return what a file of routes has."""
-    from alltoall.ir.files.npz import COMMON, FORMATS
+    from alltoall.ir.files.npz import COMMON, MEMBERS
 
-    return COMMON | FORMATS["alltoall.routes/1"].members
+    return COMMON | MEMBERS["alltoall.routes/1"]
 
 
 def test_what_no_reader_takes_is_not_written(

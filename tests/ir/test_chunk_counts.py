@@ -9,8 +9,7 @@ from alltoall.check.schedule import check_schedule
 from alltoall.errors import AlltoallError, InputError
 from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.artefacts import format_name
-from alltoall.ir.files.json.schedule import schedule_from_json, schedule_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json, format_name
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
@@ -82,22 +81,22 @@ def test_a_chunk_is_its_demand_over_its_count() -> None:
 def test_uneven_schedules_are_saved_as_such() -> None:
     """As alltoall.schedule/2 with the count of each pair, in both forms, and nothing is lost."""
     schedule = uneven()
-    value = schedule_to_json(schedule)
+    value = answer_to_json(schedule)
     assert value["format"] == format_name(schedule) == "alltoall.schedule/2"
     assert value["chunks"] == [[0, 1, 3], [1, 0, 1], [1, 2, 2], [2, 1, 5]]
     assert "chunks_per_shard" not in value
     for again in (
-        schedule_from_json(value, "file"),
+        answer_from_json(value, "file"),
         artefact_from_bytes(artefact_to_bytes(schedule), "file"),
     ):
         assert isinstance(again, Schedule)
         assert again.chunk_counts().tolist() == COUNTS.tolist()
-        assert schedule_to_json(again) == value
+        assert answer_to_json(again) == value
 
 
 def test_even_schedules_are_saved_as_before() -> None:
     """As alltoall.schedule/1, which older versions read."""
-    value = schedule_to_json(hop_schedule(build("ring:3"), 2))
+    value = answer_to_json(hop_schedule(build("ring:3"), 2))
     assert (value["format"], value["chunks_per_shard"]) == ("alltoall.schedule/1", 2)
     assert "chunks" not in value
 
@@ -105,10 +104,10 @@ def test_even_schedules_are_saved_as_before() -> None:
 def test_older_files_of_uneven_demand_still_load() -> None:
     """They have the number of chunks of a shard of size 1, from which those of each follow."""
     problem = Problem(build("ring:3"), Demand(3, DEMAND))
-    value = schedule_to_json(uneven_hops(problem, Chunks.of_demand(problem.demand, 2)))
+    value = answer_to_json(uneven_hops(problem, Chunks.of_demand(problem.demand, 2)))
     del value["chunks"]
     older = value | {"format": "alltoall.schedule/1", "chunks_per_shard": 2}
-    found = schedule_from_json(older, "file")
+    found = answer_from_json(older, "file")
     assert found.chunk_counts().tolist() == [[0, 3, 0], [1, 0, 2], [0, 4, 0]]
     assert check_schedule(found).time == 2.0
 
@@ -121,7 +120,7 @@ def test_older_files_of_uneven_demand_still_load() -> None:
         ([[0, 1]], r"chunks\[0\] is \[0, 1\]; expected \[src, dst, count\]"),
         ([[0, 1, 1.5]], r"chunks\[0\] is \[0, 1, 1.5\]; expected"),
         ([[0, 1, 2], [0, 1, 2]], r"shard 1: 2 chunks .* each pair once"),
-        ([[0, 3, 2]], r"chunks\[0\] is \[0, 3, 2\]; expected src and dst to be"),
+        ([[0, 3, 2]], r"chunks\[0\] is \[0, 3, 2\]; expected terminals"),
         ([[0, 1, 0]], "at least one chunk"),
         ([[0, 1, 3], [1, 0, 1], [1, 2, 2]], "0 chunks from node 2 to node 1, with a demand of 2"),
         ([[0, 1, 3], [1, 0, 1], [1, 2, 2], [2, 1, 5], [0, 0, 1]], "1 chunks from node 0 to node 0"),
@@ -130,6 +129,6 @@ def test_older_files_of_uneven_demand_still_load() -> None:
 )
 def test_counts_that_do_not_fit(chunks: Any, problem: str) -> None:
     """Rows of another shape, and pairs that have a demand and no chunks, or the reverse."""
-    value = schedule_to_json(uneven()) | {"chunks": chunks}
+    value = answer_to_json(uneven()) | {"chunks": chunks}
     with pytest.raises(AlltoallError, match=problem):
-        schedule_from_json(value, "file")
+        answer_from_json(value, "file")

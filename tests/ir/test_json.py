@@ -12,10 +12,14 @@ from hypothesis import given
 from alltoall.errors import DemandError, FormatError, InputError, UsageError, VerificationError
 from alltoall.flows import solve
 from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_from_json
-from alltoall.ir.files.json.flow import FLOW_FORMAT, flow_from_json, flow_to_json
 from alltoall.ir.files.json.problem import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
-from alltoall.ir.files.json.routes import ROUTES_FORMAT
-from alltoall.ir.files.json.schedule import SCHEDULE_FORMAT
+from alltoall.ir.files.json.saved_answers import (
+    FLOW_FORMAT,
+    ROUTES_FORMAT,
+    SCHEDULE_FORMAT,
+    answer_from_json,
+    answer_to_json,
+)
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.text import read_text, write_text
 from alltoall.ir.problem import Problem
@@ -134,16 +138,16 @@ def test_bad_demand_files(value: object, words: str) -> None:
 )
 def test_malformed_flows_are_named(changes: dict[str, Any], words: str) -> None:
     """A flow file with a part replaced by nonsense is refused by the name of the part."""
-    value = flow_to_json(solve(Problem.all_to_all(build("ring:4"))))
+    value = answer_to_json(solve(Problem.all_to_all(build("ring:4"))))
     with pytest.raises(InputError, match=words):
-        flow_from_json(value | changes, "file")
+        answer_from_json(value | changes, "file")
 
 
 def test_a_time_that_contradicts_the_rate_is_found() -> None:
     """The summary at the head of the file cannot be edited alone."""
-    value = flow_to_json(solve(Problem.all_to_all(build("ring:4"))))
+    value = answer_to_json(solve(Problem.all_to_all(build("ring:4"))))
     with pytest.raises(VerificationError, match=r"time is 1\.0, but"):
-        flow_from_json(value | {"time": 1.0}, "file")
+        answer_from_json(value | {"time": 1.0}, "file")
 
 
 def test_files_have_limits(tmp_path: Path) -> None:
@@ -175,17 +179,17 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_an_edited_gap_is_found() -> None:
     """A gap of nothing over a bound of little does not pass."""
-    value = flow_to_json(solve(Problem.all_to_all(build("ring:4"))))
+    value = answer_to_json(solve(Problem.all_to_all(build("ring:4"))))
     with pytest.raises(VerificationError, match="gap is"):
-        flow_from_json(value | {"bound": 0.001}, "file")
+        answer_from_json(value | {"bound": 0.001}, "file")
 
 
 def test_an_edited_time_is_found_in_any_unit() -> None:
     """In bit/s times are tiny, and still have to be right."""
     fast = replace(build("ring:4"), capacity=np.full(8, 2.5e10))
-    value = flow_to_json(solve(Problem.all_to_all(fast)))
+    value = answer_to_json(solve(Problem.all_to_all(fast)))
     with pytest.raises(VerificationError, match="time is"):
-        flow_from_json(value | {"time": 2 * value["time"]}, "file")
+        answer_from_json(value | {"time": 2 * value["time"]}, "file")
 
 
 def test_links_and_devices_are_written_through(tmp_path: Path) -> None:

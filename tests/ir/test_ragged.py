@@ -17,10 +17,7 @@ from alltoall.check.schedule import check_schedule
 from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.flows import SolveSettings, solve
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.artefacts import Artefact, artefact_from_json
-from alltoall.ir.files.json.flow import flow_from_json, flow_to_json
-from alltoall.ir.files.json.routes import routes_to_json
-from alltoall.ir.files.json.schedule import schedule_to_json
+from alltoall.ir.files.json.saved_answers import Artefact, answer_from_json, answer_to_json
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
@@ -34,11 +31,11 @@ MESH = Problem.all_to_all(build("mesh:2x3"))
 SKEWED = Problem(build("ring:4"), Demand(4, np.ones((4, 4)) - np.eye(4)))
 PLAIN = SolveSettings(symmetry=False)
 ARTEFACTS: dict[str, dict[str, Any]] = {
-    "flow per source": flow_to_json(solve(SKEWED, "grouped", PLAIN)),
-    "flow per commodity": flow_to_json(solve(MESH, "decomposed", PLAIN)),
-    "compact flow": flow_to_json(solve(MESH, "grouped")),
-    "routes": routes_to_json(route_single(SKEWED, RouteSettings())),
-    "schedule": schedule_to_json(hop_schedule(build("ring:5"))),
+    "flow per source": answer_to_json(solve(SKEWED, "grouped", PLAIN)),
+    "flow per commodity": answer_to_json(solve(MESH, "decomposed", PLAIN)),
+    "compact flow": answer_to_json(solve(MESH, "grouped")),
+    "routes": answer_to_json(route_single(SKEWED, RouteSettings())),
+    "schedule": answer_to_json(hop_schedule(build("ring:5"))),
 }
 for each in ARTEFACTS.values():
     each.pop("time"), each.pop("gap")  # which would give away what was moved
@@ -87,7 +84,7 @@ def test_numbers_moved_over_a_boundary_are_found(name: str) -> None:
     Whole sends moved to another step are left out: they may well be right there.
     """
     value = ARTEFACTS[name]
-    judge(artefact_from_json(copy.deepcopy(value), "file"))
+    judge(answer_from_json(copy.deepcopy(value), "file"))
     places = [
         (one, two) for one, two in boundaries(value) if not (one[0] == "steps" and len(one) == 2)
     ]
@@ -101,7 +98,7 @@ def test_numbers_moved_over_a_boundary_are_found(name: str) -> None:
             else:
                 given.append(taken.pop(0))
             with pytest.raises((FormatError, InputError, VerificationError)):
-                judge(artefact_from_json(moved, "file"))
+                judge(answer_from_json(moved, "file"))
 
 
 def test_a_shift_of_amounts_is_named() -> None:
@@ -113,7 +110,7 @@ def test_a_shift_of_amounts_is_named() -> None:
     with pytest.raises(
         FormatError, match=rf"flows\[0\] has {count} links and {count - 1} amounts; expected as"
     ):
-        flow_from_json(value, "file")
+        answer_from_json(value, "file")
 
 
 def test_all_groups_are_commodities_or_none_is() -> None:
@@ -121,14 +118,14 @@ def test_all_groups_are_commodities_or_none_is() -> None:
     value = copy.deepcopy(ARTEFACTS["flow per source"])
     value["flows"][1]["dst"] = 0
     with pytest.raises(FormatError, match="1 of 4 flows have a dst"):
-        flow_from_json(value, "file")
+        answer_from_json(value, "file")
 
 
 @given(data=st.data())
 def test_runs_of_a_binary_file_cannot_be_cut_elsewhere(data: st.DataObject) -> None:
     """Other lengths of the same sum give other groups or routes, which do not hold."""
     name = data.draw(st.sampled_from(["flow per source", "flow per commodity", "routes"]))
-    noun = artefact_from_json(copy.deepcopy(ARTEFACTS[name]), "file")
+    noun = answer_from_json(copy.deepcopy(ARTEFACTS[name]), "file")
     assert isinstance(noun, Flow | Routes)
     again = artefact_from_bytes(artefact_to_bytes(noun), "file")
     assert isinstance(again, Flow | Routes)

@@ -13,7 +13,7 @@ import alltoall
 from alltoall import grammar
 from alltoall.cli.lower import lower_verb
 from alltoall.errors import FormatError, LimitError, UsageError, VerificationError
-from alltoall.ir.files.json.schedule import schedule_to_json
+from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering import TARGETS, Options, targets_for
@@ -34,7 +34,7 @@ def saved(tmp_path: Path) -> Path:
 def save(folder: Path, schedule: Schedule) -> Path:
     """Save a schedule in a folder."""
     path = folder / "cube.schedule.json"
-    write_json(path, schedule_to_json(schedule))
+    write_json(path, answer_to_json(schedule))
     return path
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from alltoall.check.flow import check_flow
 from alltoall.flows import METHODS, solve
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.flow import flow_from_json, flow_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
@@ -78,7 +78,7 @@ def test_scaling_the_demand_scales_the_time(problem: Problem, factor: float) -> 
 def test_flows_survive_json_exactly(problem: Problem, method: str) -> None:
     """What is read back is what was written, to the last bit."""
     flow = solve(problem, method)
-    text = json.dumps(flow_to_json(flow))
-    again = flow_from_json(parse_json(text, "text"), "text")
+    text = json.dumps(answer_to_json(flow))
+    again = answer_from_json(parse_json(text, "text"), "text")
     assert again == flow
-    assert json.dumps(flow_to_json(again)) == text
+    assert json.dumps(answer_to_json(again)) == text

@@ -11,9 +11,6 @@ from alltoall import Demand, Problem, Topology
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError
 from alltoall.ir.routes import Routes
-from alltoall.paths.candidates import candidate_paths
-from alltoall.placing.listed import ListedChunks, pick_paths
-from alltoall.placing.place import DEFAULTS
 from alltoall.routes import ROUTERS, route
 from alltoall.routes.baselines.ewsp import route_ewsp
 from alltoall.routes.layers.assign import assign_layers
@@ -302,55 +299,3 @@ def test_ewsp_lists_every_shortest_path_once(name: str) -> None:
                 assert sorted(found[int(source), row]) == sorted(wanted)
                 share = demand_of(problem)[source, row] / len(wanted)
                 assert routes.weight[mine] == pytest.approx(share)
-
-
-def balanced(problem: Problem, seed: int) -> list[int]:
-    """Return the choice of `pick_paths`, by its definition, and plainly."""
-    paths = candidate_paths(problem, RouteSettings())
-    pair = paths.source * problem.demand.terminals + paths.destination
-    first = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), paths.count)
-    amount = demand_of(problem).ravel()[pair[first[:-1]]]
-    links = [paths.link[a:b] for a, b in pairwise(paths.start.tolist())]
-    capacity = problem.topology.capacity
-    load, chosen = np.zeros(len(capacity)), np.full(len(amount), -1)
-    best, peak = chosen.copy(), np.inf
-    hops = np.array([len(links[each]) for each in first[:-1]])
-    scale = (hops * amount).sum() / capacity.sum()
-    order = np.random.default_rng(seed).permutation(len(amount))
-    for sharpness in DEFAULTS.steepness(scale, capacity, amount.mean()):
-        rate = sharpness / (capacity * scale)
-
-        def raised(path: int, size: float, rate: np.ndarray = rate) -> float:
-            mine = links[path]
-            high = np.minimum(rate[mine] * (load[mine] + size), 600.0)
-            return float((np.exp(high) - np.exp(high - rate[mine] * size)).sum())
-
-        for each in order:
-            if chosen[each] >= 0:
-                load[links[chosen[each]]] -= amount[each]
-            options = range(first[each], first[each + 1])
-            costs = {path: raised(path, amount[each]) for path in options}
-            now = int(chosen[each])
-            least = costs.get(now, np.inf)
-            for path in options:
-                if costs[path] < least * (1 - 1e-12):
-                    now, least = path, costs[path]
-            chosen[each] = now
-            load[links[now]] += amount[each]
-        scale = float((load / capacity).max())
-        if scale < peak:
-            best, peak = chosen.copy(), scale
-    return best.tolist()
-
-
-@pytest.mark.parametrize("name", ["genkautz:n=16,d=4", "uneven capacities", "bipartite:4x4"])
-def test_the_quick_choice_is_that_of_its_definition(name: str) -> None:
-    """Greedy, then forty rounds of choosing again, the best of which is kept."""
-    problem = case(name)
-    paths = candidate_paths(problem, RouteSettings())
-    pair = paths.source * problem.demand.terminals + paths.destination
-    first = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), paths.count)
-    amount = demand_of(problem).ravel()[pair[first[:-1]]]
-    chunks = ListedChunks(paths.start, paths.link, first[:-1], first[1:], amount)
-    found = pick_paths(chunks, problem.topology.capacity, 3)
-    assert found.tolist() == balanced(problem, 3)

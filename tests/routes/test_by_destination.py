@@ -68,7 +68,7 @@ def test_uneven_demand_hosts_and_no_time() -> None:
         routes = route_single(problem, SETTINGS)
         check_routes(routes)
         check_destinations(routes)
-    late = replace(SETTINGS, solve=SolveSettings(time_limit=1e-9).begin())
+    late = replace(SETTINGS, solve=SolveSettings(time_limit=1e-9))
     problem = Problem.all_to_all(build("torus:3x4"))
     assert route_single(problem, late).time == route_sssp(problem, late).time
 

@@ -16,7 +16,7 @@ from alltoall.ir.routes import Routes
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
 from alltoall.routes.deadlock_free.by_program import layered_graph, solve_layered
 from alltoall.routes.deadlock_free.lanes import Lanes, up_down_orders
-from alltoall.routes.extp import routes_of_flow
+from alltoall.routes.weights import routes_of_flow
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.spec import build
 from strategies import problems
@@ -38,8 +38,8 @@ def distance(lanes: Lanes, order: Ints, lengths: Floats) -> float:
     """Return the sum of demand times shortest path forward, far above any if there is none."""
     wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
     single = lengths[lanes.link].astype(np.float32)
-    nodes = lanes.copies * lanes.problem.topology.nodes
-    return core.improve_order(order, nodes, *lanes.ends, lanes.terminals, single, wanted, 0, 0)
+    graph = core.Graph(lanes.copies * lanes.problem.topology.nodes, *lanes.ends)
+    return core.improve_order(order, graph, lanes.terminals, single, wanted, 0, 0)
 
 
 @settings(max_examples=15)
@@ -140,7 +140,7 @@ def test_no_layers_are_a_usage_error() -> None:
 
 def test_without_time_the_routes_are_still_sound() -> None:
     """A time limit returns the best so far, at worst shortest ways forward."""
-    hurry = RouteSettings(solve=SolveSettings(workers=1, time_limit=1e-6).begin())
+    hurry = RouteSettings(solve=SolveSettings(workers=1, time_limit=1e-6))
     routes = solve_deadlock_free(Problem.all_to_all(build("torus:3x3")), 1, hurry)
     assert check_routes(routes).layers == 1
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from alltoall import Demand, Problem, Topology
 from alltoall.check.routes import check_routes
-from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.routes import Routes
 from alltoall.paths.candidates import candidate_paths
 from alltoall.routes import route
 from alltoall.routes import whole_chunks as module
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
-from alltoall.routes.extp import route_extp
 from alltoall.routes.pmcf import route_pmcf
+from alltoall.routes.weights import route_extp
 from alltoall.routes.whole_chunks import common_factor_chunks, exact_weights, fewest_chunks
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.operators import drop_links, with_host_bandwidth
@@ -64,7 +64,7 @@ def test_the_denominator_is_the_least_that_the_time_allows(name: str, method: st
     if method == "extp":
         assert routes.denominator == chunks
         assert float(exact_time(routes)) == pytest.approx(routes.bound, rel=1e-12)
-    again = routes_from_json(routes_to_json(routes), "file")
+    again = answer_from_json(answer_to_json(routes), "file")
     assert again.denominator == routes.denominator
     assert exact_time(again) == exact_time(routes)
 
@@ -167,7 +167,7 @@ def test_layers_are_kept() -> None:
 def test_effort_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it would take too many chunks, or time is up, the weights stay as they were."""
     rough = route_extp(Problem.all_to_all(build("torus:3x3x3")), SETTINGS)
-    hurry = RouteSettings(solve=SolveSettings(time_limit=1e-9).begin())
+    hurry = RouteSettings(solve=SolveSettings(time_limit=1e-9))
     assert fewest_chunks(rough, hurry, anywhere=True).time == rough.time
     monkeypatch.setattr(module, "EXACT_CHUNKS_TRIED", 701)
     assert fewest_chunks(rough, SETTINGS, anywhere=True).denominator != 1

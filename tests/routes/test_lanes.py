@@ -73,11 +73,11 @@ def drawn(spec: str, layers: int, change: bool, seed: int) -> tuple[Lanes, Ints]
     return lanes, np.random.default_rng(seed).permutation(len(lanes.link))
 
 
-def game(lanes: Lanes) -> tuple[int, Ints, Ints, Ints, Singles, Singles]:
+def game(lanes: Lanes) -> tuple[core.Graph, Ints, Singles, Singles]:
     """Return the channels as the core takes them, where every link has length 1."""
     wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
-    nodes = lanes.copies * lanes.problem.topology.nodes
-    return nodes, *lanes.ends, lanes.terminals, np.ones(len(lanes.link), np.float32), wanted
+    graph = core.Graph(lanes.copies * lanes.problem.topology.nodes, *lanes.ends)
+    return graph, lanes.terminals, np.ones(len(lanes.link), np.float32), wanted
 
 
 CASES = given(
@@ -189,7 +189,7 @@ def test_the_search_begins_with_orders_of_all_channels(spec: str, change: bool) 
     """Each is a permutation, in whatever way it was made; without time there are fewer."""
     lanes = Lanes(Problem.all_to_all(build(spec)), 3, change)
     found = list(first_orders(lanes, SolveSettings()))
-    assert len(found) >= len(list(first_orders(lanes, SolveSettings(time_limit=1e-9).begin()))) >= 1
+    assert len(found) >= len(list(first_orders(lanes, SolveSettings(time_limit=1e-9)))) >= 1
     for order in found:
         assert sorted(order.tolist()) == list(range(len(lanes.link)))
 
@@ -247,7 +247,7 @@ def test_a_network_that_no_order_connects_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(best, "PROGRAM_WORK", 0)
     with pytest.raises(InputError, match="allow more layers"):
         solve_deadlock_free(ONE_WAY, 1, CHANGING)
-    late = RouteSettings(solve=SolveSettings(time_limit=1e-9).begin())
+    late = RouteSettings(solve=SolveSettings(time_limit=1e-9))
     with pytest.raises(AlltoallError, match="allow more time"):
         solve_deadlock_free(ONE_WAY, 1, late)
 
@@ -256,7 +256,7 @@ def test_a_network_that_no_order_connects_is_refused(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("spec", ["mesh:4x4", "torus:6x6", "jellyfish:n=16,d=3,seed=2"])
 def test_a_time_limit_leaves_the_best_of_the_first_orders(spec: str, change: bool) -> None:
     """They are there at once, and sound; on a grid no worse than dimension order in two layers."""
-    late = RouteSettings(layer_change=change, solve=SolveSettings(time_limit=1e-9).begin())
+    late = RouteSettings(layer_change=change, solve=SolveSettings(time_limit=1e-9))
     problem = Problem.all_to_all(build(spec))
     found = check_routes(solve_deadlock_free(problem, 2, late))
     assert found.layers is not None

@@ -9,12 +9,12 @@ from hypothesis import given
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError
 from alltoall.flows import sizes, solve
-from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.problem import Problem
 from alltoall.paths.candidates import candidate_paths
-from alltoall.routes.extp import route_extp
 from alltoall.routes.pmcf import route_pmcf
 from alltoall.routes.single import route_few, route_single
+from alltoall.routes.weights import route_extp
 from alltoall.settings import RouteSettings
 from alltoall.topologies.operators import drop_links, drop_nodes, with_host_bandwidth
 from alltoall.topologies.spec import build
@@ -109,10 +109,10 @@ def test_single_is_feasible_on_random_problems_and_survives_json(problem: Proble
     """Checked, written, read back, and equal."""
     routes = route_few(problem, RouteSettings(loss=0.5, max_routes=3))
     report = check_routes(routes)
-    value = routes_to_json(routes)
-    again = routes_from_json(value, "file")
+    value = answer_to_json(routes)
+    again = answer_from_json(value, "file")
     assert check_routes(again) == report
-    assert routes_to_json(again) == value
+    assert answer_to_json(again) == value
 
 
 def test_too_many_paths_are_refused() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rank_data import DTYPES, ITEMS, received, same_bytes, sent
 
 from alltoall.errors import UsageError
-from alltoall.ir.files.json.schedule import schedule_from_json
+from alltoall.ir.files.json.saved_answers import answer_from_json
 from alltoall.ir.files.json.values import read_json
 from alltoall.ir.schedule import Schedule
 from alltoall.runtime.mpi import Alltoall
@@ -173,7 +173,7 @@ def main(files: list[str]) -> None:
     """Run everything."""
     for file in files:
         name = Path(file).name
-        schedule = schedule_from_json(read_json(Path(file)), file)
+        schedule = answer_from_json(read_json(Path(file)), file)
         with Alltoall(schedule, comm) as alltoall:
             for dtype in DTYPES:
                 for items in ITEMS:

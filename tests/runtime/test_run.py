@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from alltoall.cli.run import run_verb, table
 from alltoall.errors import AlltoallError, FormatError, UsageError, VerificationError
 from alltoall.ir.chunks import shards_of
-from alltoall.ir.files.json.schedule import schedule_to_json
+from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.lowering import TARGETS, Options
 from alltoall.runtime.bench import Report, Row, Times
@@ -64,7 +64,7 @@ def test_uneven_shards(on: str, form: str, tmp_path: Path) -> None:
     """Ranks that send nothing, receive nothing, or only relay; from either file, to the byte."""
     path, schedule = tmp_path / form, CASES["ring"]
     if form == "schedule":
-        write_json(path, schedule_to_json(schedule))
+        write_json(path, answer_to_json(schedule))
     else:
         path.write_text(TARGETS["messages"].emit(schedule, Options()))
     report = run_schedule(path, on, QUICK)
@@ -104,7 +104,7 @@ def test_a_chunk_that_never_arrives_is_found(on: str, tmp_path: Path) -> None:
     """A schedule that forgets one chunk fails, and the error names rank, shard and byte."""
     path = tmp_path / "wrong.schedule.json"
     wrong = without_last_send(hop_schedule(build("hypercube:3"), 2))
-    write_json(path, schedule_to_json(wrong))
+    write_json(path, answer_to_json(wrong))
     with pytest.raises(VerificationError) as caught:
         run_schedule(path, on, QUICK)
     assert caught.value.exit_code == 4

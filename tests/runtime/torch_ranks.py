@@ -11,7 +11,7 @@ import torch.distributed as dist
 from rank_data import DTYPES, ITEMS, received, same_bytes, sent
 
 from alltoall.errors import UsageError
-from alltoall.ir.files.json.schedule import schedule_from_json
+from alltoall.ir.files.json.saved_answers import answer_from_json
 from alltoall.ir.files.json.values import read_json
 from alltoall.runtime.torch import Alltoall
 
@@ -125,7 +125,7 @@ def in_a_group(file: str) -> None:
     """Exchange among some ranks of the world."""
     group = dist.new_group(MEMBERS)
     if world_rank in MEMBERS:
-        schedule = schedule_from_json(read_json(Path(file)), file)
+        schedule = answer_from_json(read_json(Path(file)), file)
         exchange(Alltoall(schedule, group), 3, np.float64, 9, "in a group", group)
 
 

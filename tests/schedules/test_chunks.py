@@ -13,7 +13,7 @@ from alltoall.flows import SolveSettings, sizes, solve
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.arrays import Ints
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json.schedule import schedule_from_json, schedule_to_json
+from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
@@ -69,10 +69,10 @@ def test_schedules_of_random_problems_are_correct_and_survive_json(problem: Prob
     schedule = find_schedule(problem, "tsmcf", ScheduleSettings(loss=0.2, max_chunks=4)).schedule
     report = check_schedule(schedule)
     assert report.time >= schedule.bound * (1 - 1e-9)
-    value = schedule_to_json(schedule)
-    again = schedule_from_json(value, "file")
+    value = answer_to_json(schedule)
+    again = answer_from_json(value, "file")
     assert check_schedule(again) == report
-    assert schedule_to_json(again) == value
+    assert answer_to_json(again) == value
 
 
 def test_a_given_number_of_chunks_is_used() -> None:
@@ -90,7 +90,7 @@ def test_the_same_call_gives_the_same_schedule() -> None:
     """No hidden randomness."""
     problem = Problem.all_to_all(build("genkautz:n=9,d=3"))
     first, second = (
-        schedule_to_json(find_schedule(problem, "tsmcf", ScheduleSettings()).schedule)
+        answer_to_json(find_schedule(problem, "tsmcf", ScheduleSettings()).schedule)
         for _ in range(2)
     )
     assert first == second

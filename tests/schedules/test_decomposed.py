@@ -9,9 +9,8 @@ from alltoall.flows import SolveSettings
 from alltoall.flows.exact import by_commodity
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
-from alltoall.schedules.decomposed import split_by_children
 from alltoall.schedules.methods import find_schedule
-from alltoall.schedules.steps import least_steps
+from alltoall.schedules.search import least_steps, split_by_children
 from alltoall.schedules.timestepped import solve_timestepped
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.operators import drop_links
@@ -118,5 +117,5 @@ def test_when_time_is_up_the_flow_of_the_sources_is_taken() -> None:
     """A limit that children miss leaves the master's flow, which has the same time."""
     problem = Problem.all_to_all(FABRICS["3-cube"])
     master = solve_timestepped(problem, 3, SolveSettings())
-    late = SolveSettings(time_limit=1e-9).begin()
+    late = SolveSettings(time_limit=1e-9)
     assert split_by_children(master, late) is master

@@ -113,7 +113,7 @@ def test_joining_never_delays_the_end() -> None:
         begin = max(free.get(link, 0.0), *(at.get(key, 0.0) for key in keys))
         free[link] = begin + alpha + len(keys)
         at.update(dict.fromkeys(keys, free[link]))
-    settings = SolveSettings().begin()
+    settings = SolveSettings()
     source, destination = np.argwhere(~np.eye(5, dtype=np.bool_)).T
     routes = taccl._route(problem, source, destination, np.ones(20), alpha, settings)
     greedy = order_hops(routes)[1]

@@ -12,7 +12,7 @@ from alltoall.ir.arrays import Floats
 from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.schedules import timestepped
-from alltoall.schedules.steps import best_flow, least_steps, timed_flows
+from alltoall.schedules.search import best_flow, least_steps, timed_flows
 from alltoall.schedules.timestepped import Expansion, solve_timestepped, without_translations
 from alltoall.topologies.operators import drop_links, with_host_bandwidth
 from alltoall.topologies.spec import build
@@ -146,6 +146,6 @@ def test_out_of_time_steps_still_give_a_flow(monkeypatch: pytest.MonkeyPatch) ->
     """A time limit of nothing gives exact volumes and says that time ran out."""
     problem = Problem.all_to_all(FABRICS["generalized Kautz"])
     monkeypatch.setattr(sizes, "TIMED_FIRST_ORDER_VARIABLES", 0)
-    flow = solve_timestepped(problem, 3, SolveSettings(time_limit=1e-9).begin())
+    flow = solve_timestepped(problem, 3, SolveSettings(time_limit=1e-9))
     assert flow.status is Status.TIME_LIMIT
     assert _delivered(flow) == pytest.approx(flow.groups.wanted, abs=1e-9)

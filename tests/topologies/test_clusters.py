@@ -13,7 +13,7 @@ from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.lowering import targets_for
 from alltoall.runtime.in_process import Alltoall
-from alltoall.schedules.steps import least_steps
+from alltoall.schedules.search import least_steps
 from alltoall.topologies.clusters import compose
 from alltoall.topologies.formats import read_topology, write_topology
 from alltoall.topologies.hosts import HOSTS, Host
@@ -235,8 +235,8 @@ def test_a_cluster_in_toml(tmp_path: Path, run: Run) -> None:
         (("[[hosts]]", "[[host]]"), 'unknown key "host"'),
         (('"dgxh100"', '"dgx"'), 'kind is "dgx"; expected dgxh100 or mi300x'),
         (("gpus = 4\n", ""), "gpus missing; expected gpus, inside, nics, rate, or a kind"),
-        (("rate = 100", 'rate = "100"'), 'rate is "100"; expected a number'),
-        (("gpus = 4", "gpus = true"), "gpus is true; expected a whole number"),
+        (("rate = 100", 'rate = "100"'), "rate is '100', a str; expected a number"),
+        (("gpus = 4", "gpus = true"), "gpus is True, a bool; expected a whole number"),
         (("rate = 100", "rate = inf"), "the rate of the NICs is inf"),
         (("count = 2", "count = 9999999"), "count is 9999999; expected an integer 0..1000000"),
         (("count = 2", "count = 1000000"), "more than 1,000,000 hosts"),

@@ -58,7 +58,7 @@ def test_xpander_is_a_lift() -> None:
 
 def test_giving_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no draw is connected the error says what to change."""
-    monkeypatch.setattr(expanders, "_connected", lambda *_: False)
+    monkeypatch.setattr(expanders, "reachable", lambda *_: np.zeros(1, dtype=bool))
     monkeypatch.setattr(expanders, "_DRAWS", 3)
     for family in (jellyfish, xpander):
         with pytest.raises(TopologyError, match="none of 3 random graphs was connected"):

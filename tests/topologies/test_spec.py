@@ -2,7 +2,7 @@ import pytest
 
 from alltoall.errors import TopologyError, UsageError
 from alltoall.topologies.families import FAMILIES
-from alltoall.topologies.spec import _KINDS, build
+from alltoall.topologies.spec import SPEC_KINDS, build
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_unknown_family(spec: str) -> None:
         ("ring:6.0", "expected a whole number"),
         ("ring:1_0", "expected a whole number"),
         ("ring:\u0666", "expected a whole number"),
-        ("ring:" + "9" * 5000, "expected a whole number of at most 18 digits"),
+        ("ring:" + "9" * 5000, "expected a whole number"),
         ("genkautz:n=,d=4", "parameter 'n' is '', expected a whole number"),
         ("torus:3x", "expected whole numbers joined by x"),
         ("torus:3*3", "expected whole numbers joined by x"),
@@ -100,5 +100,5 @@ def test_no_such_topology(spec: str) -> None:
 
 def test_numbers_and_words_are_understood() -> None:
     """Besides the kinds that the present families use, numbers and words can be read."""
-    assert _KINDS[float][0]("2.5") == 2.5
-    assert _KINDS[str][0]("fast") == "fast"
+    assert SPEC_KINDS[float][0]("2.5") == 2.5
+    assert SPEC_KINDS[str][0]("fast") == "fast"

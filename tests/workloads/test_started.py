@@ -11,7 +11,7 @@ import pytest
 import alltoall
 from alltoall.cli.workload import fft_table, moe_table
 from alltoall.errors import LimitError, MissingComponentError, UsageError, VerificationError
-from alltoall.ir.files.json.schedule import schedule_to_json
+from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
 from alltoall.runtime.mpiexec import Mpi, find_mpi
@@ -125,7 +125,7 @@ def test_fft3d_without_a_schedule() -> None:
 def test_a_schedule_that_forgets_a_chunk_fails(workload: str, tmp_path: Path, run: Run) -> None:
     """The answer is wrong, and the exit code says so."""
     path = tmp_path / "wrong.schedule.json"
-    write_json(path, schedule_to_json(without_last_send(square())))
+    write_json(path, answer_to_json(without_last_send(square())))
     words = {"fft3d": ("--grid", 8), "moe": ("--tokens", 50, "--hidden", 4)}[workload]
     outcome = run("workload", workload, *words, "--schedule", path, "--iterations", 1, "--json")
     assert outcome.code == 4

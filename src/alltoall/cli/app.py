@@ -76,18 +76,12 @@ def _answer_without_verb(words: Sequence[str]) -> bool:
         say_out(load("alltoall.topologies.family_help:family_help")(words[1].partition(":")[0]))
     else:
         require_words(words)
-        return _show_help(words)
-    return True
-
-
-def _show_help(words: Sequence[str]) -> bool:
-    """Print the help of a verb if asked for; return whether it was."""
-    if not set(words) & {"-h", "--help", "--help-all"}:
-        return False
-    text: str | None = load("alltoall.cli.help:asked_help")(words)
-    if text is not None:
+        asked = set(words) & {*OVERVIEW_WORDS}
+        text: str | None = load("alltoall.cli.help:asked_help")(words) if asked else None
+        if text is None:
+            return False
         say_out(text)
-    return text is not None
+    return True
 
 
 def show_choices(as_json: bool) -> None:

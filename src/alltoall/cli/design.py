@@ -39,16 +39,15 @@ def lines_of(found: Design) -> Lines:
         "": ["", *_table(found.candidates), ""],
     }
     if found.absent:
-        lines["not here"] = [f"{name}: {_sizes(sizes)}" for name, sizes in found.absent.items()]
+        lines["not here"] = [
+            f"{name}: nearest with {' and '.join(map(str, sizes))} nodes"
+            if sizes
+            else f"{name}: no size of this degree nearby"
+            for name, sizes in found.absent.items()
+        ]
     if not found.complete:
         lines["stopped"] = "the time was up: these are the best so far"
     return lines
-
-
-def _sizes(sizes: tuple[int, ...]) -> str:
-    if not sizes:
-        return "no size of this degree nearby"
-    return f"nearest with {' and '.join(map(str, sizes))} nodes"
 
 
 HEADER = ("time", "over bound", "diameter", "mean", "links", "layers", "automorphisms", "name")

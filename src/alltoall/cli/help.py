@@ -49,19 +49,25 @@ def help_of(name: str, part: str | None = None, whole: bool = False) -> str:
     options = [each for each in options if each.name != "help"]
     arguments = [each.make_metavar(None) for each in command.params if each not in options]
     called = " ".join(["alltoall", name, *([part] if part else [])])
-    title = " ".join([called, *_plain(arguments)])
+    plain = (each.strip("[]") if each.count("[") == 2 else each for each in arguments)
+    title = " ".join([called, *plain])
     first = first if part else f"{VERBS[name].summary}."
     lines = [f"Usage: {title}{' [options]' if options else ''}", "", *_filled(first)]
     if whole and rest:
         lines += ["", *(line for part in rest.split("\n\n") for line in (*_filled(part), ""))][:-1]
-    lines += _examples(name, part)
-    chosen = options if whole else _chosen(VERBS[name].short, options)
+    if part is None:
+        lines += ["", "Examples:", *(f"  {each}" for each in VERBS[name].examples)]
+    by_name, short = {each.name: each for each in options}, VERBS[name].short.split()
+    usual = [by_name[key] for key in short] if short else options[:USUAL]
+    chosen = options if whole else usual
     for heading, group in _groups(chosen).items():
         lines += ["", f"{heading}:", *(line for each in group for line in _option(each))]
     if VERBS[name].parts and part is None:
         lines += ["", "Parts:"]
         for each in VERBS[name].parts:
-            lines += _row(each, _summary(command_for(name, each)))
+            lines += _row(
+                each, (command_for(name, each).help or "").strip().partition("\n")[0].rstrip(".")
+            )
     if name in TABLES:
         lines += ["", *_table(name, whole)]
     if len(chosen) < len(options):
@@ -69,33 +75,10 @@ def help_of(name: str, part: str | None = None, whole: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _summary(command: Any) -> str:
-    return (command.help or "").strip().partition("\n")[0].rstrip(".")
-
-
-def _plain(words: Iterable[str]) -> list[str]:
-    return [each.strip("[]") if each.count("[") == 2 else each for each in words]
-
-
 def _filled(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(
         " ".join(text.split()), WIDTH, initial_indent=indent, subsequent_indent=indent
     )
-
-
-def _examples(name: str, part: str | None) -> list[str]:
-    examples = VERBS[name].examples
-    if not examples or part is not None:
-        return []
-    return ["", "Examples:", *(f"  {each}" for each in examples)]
-
-
-def _chosen(short: Sequence[str], options: list[Any]) -> list[Any]:
-    """Return the options of a short help, in the order that the verb gives."""
-    if not short:
-        return options[:USUAL]
-    by_name = {each.name: each for each in options}
-    return [by_name[name] for name in short]
 
 
 def _groups(options: Iterable[Any]) -> dict[str, list[Any]]:
@@ -111,12 +94,9 @@ def _option(option: Any) -> list[str]:
     name = ", ".join(sorted(option.opts, key=len))
     if option.secondary_opts:
         name = f"{option.opts[0]}/{option.secondary_opts[0]}"
-    value = "" if option.is_flag else f" {option.metavar or _word(option)}"
+    word = option.metavar or {"integer": "N", "float": "X"}.get(option.type.name, "TEXT")
+    value = "" if option.is_flag else f" {word}"
     return _row(f"{name}{value}", _about(option))
-
-
-def _word(option: Any) -> str:
-    return {"integer": "N", "float": "X"}.get(option.type.name, "TEXT")
 
 
 def _about(option: Any) -> str:

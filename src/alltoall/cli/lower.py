@@ -1,17 +1,15 @@
 """`alltoall lower`: runtime and fabric files from a schedule or routes."""
 
-import inspect
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import typer
 
-from alltoall.cli.options import VerbCall, options_of, with_parameters
+from alltoall.cli.options import VerbCall, as_verb
 from alltoall.cli.outputs import check_outputs
 from alltoall.cli.show import STANDARD_OUTPUT, Files, deliver, write_out
 from alltoall.cli.wording import lines_of
-from alltoall.lowering.public import LoweredFiles, lower
+from alltoall.lowering.public import lower
 
 
 def _verb(context: typer.Context, **given: Any) -> None:
@@ -23,19 +21,14 @@ def _verb(context: typer.Context, **given: Any) -> None:
     if output is None and not call.json:
         write_out(STANDARD_OUTPUT, lowered.text)
         return
-    summary = {**lowered.summary(), "seconds": call.seconds}
-    deliver(summary, call.json, lines_of(summary), _files(lowered, output))
-
-
-def _files(lowered: LoweredFiles, output: Path | None) -> Files:
-    """Return the content of each file; several files cannot go to standard output."""
-    if output is None:
-        return {}
+    files: Files = {}
     if output == STANDARD_OUTPUT:
-        return {output: partial(str, lowered.text)}
-    return {place: partial(bytes, data) for place, data in lowered.placed(output).items()}
+        files = {output: partial(str, lowered.text)}
+    elif output is not None:
+        # Several files cannot go to standard output.
+        files = {place: partial(bytes, data) for place, data in lowered.placed(output).items()}
+    summary = {**lowered.summary(), "seconds": call.seconds}
+    deliver(summary, call.json, lines_of(summary), files)
 
 
-lower_verb = with_parameters(
-    _verb, [*options_of(lower, "output", "json")], inspect.getdoc(lower) or ""
-)
+lower_verb = as_verb(_verb, lower, "output", "json")

@@ -71,8 +71,15 @@ def verb_of(
             found = function(**asked)
         tell(found, call)
 
+    return as_verb(verb, function, *more, **defaults)
+
+
+def as_verb(
+    verb: Callable[..., None], function: Callable[..., Any], *more: str, **defaults: Any
+) -> Callable[..., None]:
+    """Return a verb with the options and the documentation of a function, and more options."""
     parameters = [*options_of(function, *more, **defaults)]
-    return with_parameters(verb, parameters, inspect.getdoc(function) or "")
+    return with_parameters(verb, parameters, inspect.getdoc(inspect.unwrap(function)) or "")
 
 
 def options_of(

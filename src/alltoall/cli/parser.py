@@ -31,22 +31,18 @@ def parser_of(names: Sequence[str]) -> typer.Typer:
     # With a callback even one verb is a verb, and not the whole of the command.
     app.callback()(lambda: None)
     for name in names:
-        verb: Callable[..., None] = load(VERBS[name].where)
-        if VERBS[name].parts:
-            app.add_typer(_parts_of(name, verb), name=name)
+        about = VERBS[name]
+        verb: Callable[..., None] = load(about.where(name))
+        if about.parts:
+            # The verb's own function has the help of its parts.
+            parts = typer.Typer(rich_markup_mode="markdown")
+            parts.callback()(verb)
+            for part in about.parts:
+                parts.command(part)(load(about.where(part)))
+            app.add_typer(parts, name=name)
         else:
-            settings = {"ignore_unknown_options": VERBS[name].takes_command}
+            settings = {"ignore_unknown_options": about.takes_command}
             app.command(name, context_settings=settings)(verb)
-    return app
-
-
-def _parts_of(name: str, about: Callable[..., None]) -> typer.Typer:
-    """Return the parser of a verb with parts; its own function has the help."""
-    app = typer.Typer(rich_markup_mode="markdown")
-    app.callback()(about)
-    for part, where in VERBS[name].parts.items():
-        verb: Callable[..., None] = load(where)
-        app.command(part)(verb)
     return app
 
 

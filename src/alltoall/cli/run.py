@@ -6,7 +6,7 @@ from alltoall.ir.quantities import rate_in_words
 from alltoall.runtime.bench import Report, Row
 from alltoall.runtime.launch import RunSettings
 from alltoall.runtime.public import USUAL, run
-from alltoall.testbed.report import BedReport, BedRow, Recovery, SharedJob, SharedReport
+from alltoall.testbed.report import BedReport, BedRow, SharedReport
 
 HEADER = ("shard B", "size B", "time us", "min us", "max us", "algbw GB/s", "busbw GB/s")
 NATIVE_HEADER = ("time us", "algbw GB/s", "busbw GB/s", "ratio")
@@ -18,6 +18,8 @@ BED_NATIVE = ("time s", "MB/s", "ratio")
 
 SHARED_HEADER = ("alone s", "together s", "repeated", "file")
 """The columns of jobs that share a testbed."""
+
+UNEQUAL = "# a short job was repeated beside a longer one, so together more bytes moved at a time"
 
 NOT_EMULATED = (
     "ranks share this machine's memory and no link is emulated: this times software, not a topology"
@@ -41,66 +43,47 @@ def _tell(report: Report | BedReport | SharedReport, call: VerbCall) -> None:
 
 def bed_table(report: BedReport) -> list[str]:
     """Return the table of a run on a testbed."""
-    header = (*BED_HEADER, *_beside(report))
-    return [
+    beside = ("of load",) if report.rows[0].load_fraction is not None else ()
+    header = (*BED_HEADER, *(BED_NATIVE if report.native else beside))
+    lines = [
         f"# {report.ranks} ranks on {report.topology}, links of {rate_in_words(report.rate)}; "
         f"{report.runtime}",
         "# every byte is as it must be, and as many crossed every link as should have",
         "# median time of the slowest rank; fraction of the certified bound (N-1) f b"
         + (f"; right of the bar is {report.native}" if report.native else ""),
         *columns([header, *map(_bed_cells, report.rows)], bar=len(BED_HEADER)),
-        *_recovered(report.recovery),
     ]
+    found = report.recovery
+    if found is not None:
+        lines += [
+            f"# {found.cable} was cut; after {found.ended:.1f} s the run under way had ended: "
+            f"{found.said}",
+            f"# solved for the rest after {found.solved:.1f} s, installed after "
+            f"{found.installed:.1f} s, all-to-alls complete and checked after "
+            f"{found.complete:.1f} s",
+        ]
+    return lines
 
 
 def shared_table(report: SharedReport) -> list[str]:
     """Return the table of jobs that share a testbed."""
     saved = 1 - 1 / report.ratio
+    rows = [
+        (f"{job.alone_seconds:.4f}", f"{job.together_seconds:.4f}", str(job.iterations), job.file)
+        for job in report.jobs
+    ]
     return [
         f"# {report.ranks} ranks of each job on {report.topology}, links of "
         f"{rate_in_words(report.rate)}, shards of {report.bytes} B; {report.runtime}",
         "# every byte is as it must be, and as many crossed every link as should have",
         "# median time of the slowest rank, of each job alone, and while all run as they are",
-        *_unequal(report),
-        *columns([SHARED_HEADER, *map(_shared_cells, report.jobs)], words=[-1]),
+        *([UNEQUAL] if len({job.iterations for job in report.jobs}) > 1 else []),
+        *columns([SHARED_HEADER, *rows], words=[-1]),
         f"# together {report.together_seconds:.4f} s, the slowest; by one joint schedule "
         f"{report.joint_seconds:.4f} s, {abs(saved):.1%} {'less' if saved >= 0 else 'more'}; "
         f"certified bound {report.bound_seconds:.4f} s",
         f"# steal {report.steal:.1%}; together {report.retransmits} resent, {report.drops} dropped",
     ]
-
-
-def _unequal(report: SharedReport) -> list[str]:
-    """Warn if short jobs were repeated beside longer ones."""
-    if len({job.iterations for job in report.jobs}) == 1:
-        return []
-    return [
-        "# a short job was repeated beside a longer one, so together more bytes moved at a time"
-    ]
-
-
-def _shared_cells(job: SharedJob) -> list[str]:
-    times = [f"{each:.4f}" for each in (job.alone_seconds, job.together_seconds)]
-    return [*times, str(job.iterations), str(job.file)]
-
-
-def _recovered(found: Recovery | None) -> list[str]:
-    """Return the timeline of a recovery."""
-    if found is None:
-        return []
-    return [
-        f"# {found.cable} was cut; after {found.ended:.1f} s the run under way had ended: "
-        f"{found.said}",
-        f"# solved for the rest after {found.solved:.1f} s, installed after "
-        f"{found.installed:.1f} s, all-to-alls complete and checked after {found.complete:.1f} s",
-    ]
-
-
-def _beside(report: BedReport) -> tuple[str, ...]:
-    """Return the columns right of the bar: the library's own, or the share of the routes' load."""
-    if report.native:
-        return BED_NATIVE
-    return ("of load",) if report.rows[0].load_fraction is not None else ()
 
 
 def _bed_cells(row: BedRow) -> list[str]:

@@ -179,7 +179,9 @@ def show(
     stream = require_open(stream or sys.stdout)
     with printing():
         if as_json:
-            say(json.dumps(_tidy(summary), allow_nan=False), stream)
+            known = (key for key in SHARES if summary.get(key) is not None)
+            tidy = {key: beyond_rounding(summary[key]) for key in known}
+            say(json.dumps({**summary, **tidy}, allow_nan=False), stream)
             return
         width = max((len(label) + 2 for label in lines if label), default=0)
         for label, text in lines.items():
@@ -197,11 +199,6 @@ def _say_line(label: str, line: str, stream: TextIO) -> None:
         head = printable(label, stream.encoding).rstrip()
         painted = paint(head, LABEL, stream) + plain[len(head) :]
     _write(painted, stream)
-
-
-def _tidy(summary: Mapping[str, Any]) -> dict[str, Any]:
-    shares = {key: beyond_rounding(summary[key]) for key in SHARES if summary.get(key) is not None}
-    return {**summary, **shares}
 
 
 def deliver(summary: Mapping[str, Any], as_json: bool, lines: Lines, files: Files) -> None:

@@ -27,7 +27,7 @@ from alltoall.topologies.families import names_file
 from alltoall.topologies.given import topology_of
 
 
-def fabric_verb() -> None:
+def testbed_verb() -> None:
     """Emulate a network on this machine, with real link rates.
 
     Every node is a network namespace, every link a pair of virtual devices with a token bucket.
@@ -52,7 +52,11 @@ def status(*, fabric: str | None = None) -> dict[str, Any]:
     """
     require_testbed()
     wanted = beds() if fabric is None else [bed_called(fabric)]
-    fabrics = [{**_described(bed), **_counts(bed)} for bed in wanted]
+    fabrics = []
+    for bed in wanted:
+        found = counted(bed)
+        numbers = {key: getattr(found, key) for key in ("queued", "drops", "retransmits")}
+        fabrics.append({**_described(bed), "bytes": sum(found.sent.values()), **numbers})
     return {"action": "status", "fabrics": fabrics}
 
 
@@ -134,16 +138,6 @@ def _described(bed: Bed) -> dict[str, Any]:
         "links": topology.links,
         "rate": bed.plan.bytes_per_second,
         "cut": [topology.link_name(link) for link in bed.cut],
-    }
-
-
-def _counts(bed: Bed) -> dict[str, Any]:
-    found = counted(bed)
-    return {
-        "bytes": sum(found.sent.values()),
-        "queued": found.queued,
-        "drops": found.drops,
-        "retransmits": found.retransmits,
     }
 
 

@@ -9,18 +9,15 @@ from alltoall.cli.app import show_choices
 from alltoall.cli.options import VerbCall, options_of, with_parameters
 from alltoall.cli.outputs import check_outputs
 from alltoall.cli.show import STANDARD_OUTPUT, Lines, deliver
-from alltoall.cli.wording import link_in_words
 from alltoall.errors import UsageError
 from alltoall.flows.public import describe
 from alltoall.ir.files.drawing import draw_svg
 from alltoall.ir.noun import Provenance
+from alltoall.ir.summaries import link_in_words
 from alltoall.ir.topology import Topology
+from alltoall.ir.words import listed
 from alltoall.topologies.formats import topology_text
 from alltoall.topologies.public import topology
-
-MAX_NAMES = 10
-"""Node names printed; the JSON has all."""
-
 
 ABOUT = """Describe a topology, and convert or draw it; list all families if there is no SPEC.
 
@@ -60,32 +57,23 @@ topology_verb = with_parameters(_verb, [*options_of(topology, *PRINTED, given=No
 
 def _lines(summary: dict[str, Any], network: Topology) -> Lines:
     bounds = ", ".join(f"{name} {value:.6g}" for name, value in summary["bounds"].items())
+    count = summary["automorphisms"]
+    symmetries = f"about 10^{summary['automorphisms_log10']:.0f}" if count is None else f"{count:,}"
     lines: Lines = {
         "topology": network.name,
         "nodes": f"{network.nodes}, {summary['terminals']} of them terminals",
-        "names": _names(network),
+        "names": listed(network.names or ()),
         "links": f"{network.links}, {'both ways' if network.bidirectional else 'one way'}",
         "degree": f"{_range(summary['out_degree'])} out, {_range(summary['in_degree'])} in",
         "capacity": _range(summary["capacity"]),
         "link": link_in_words(summary) or "",
         "diameter": f"{summary['diameter']}, mean distance {summary['mean_distance']:.6g}",
         "girth": str(summary["girth"] or "none"),
-        "symmetry": f"{_symmetries(summary)} automorphisms",
+        "symmetry": f"{symmetries} automorphisms",
         "time above": bounds,
         "notes": network.notes,
     }
     return {label: text for label, text in lines.items() if text}
-
-
-def _names(network: Topology) -> str:
-    """Return the first names that people read."""
-    names = network.names or ()
-    return ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")
-
-
-def _symmetries(summary: dict[str, Any]) -> str:
-    count = summary["automorphisms"]
-    return f"about 10^{summary['automorphisms_log10']:.0f}" if count is None else f"{count:,}"
 
 
 def _range(ends: list[float]) -> str:

@@ -4,11 +4,11 @@ Help on all verbs, a list of families and a wrong verb or family are answered fr
 say that a word is wrong must not take longer than to read it.
 """
 
-import difflib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from alltoall.errors import UsageError
+from alltoall.ir.words import did_you_mean
 from alltoall.topologies.families import FAMILIES, names_file, unknown_family
 
 ABOUT = "Bandwidth-optimal all-to-all on direct-connect networks, with a proof in every answer."
@@ -18,19 +18,23 @@ ABOUT = "Bandwidth-optimal all-to-all on direct-connect networks, with a proof i
 class Verb:
     """Where a verb is, what it does, and whether its first word is a SPEC.
 
-    `parts` says where each part of a verb is, by the word after the verb. A verb that
-    `takes_command` keeps unknown options, which may be the command's. The short help shows
-    `examples` and the options in `short`.
+    `parts` are words after the verb that stand for verbs of their own. A verb that `takes_command`
+    keeps unknown options, which may be the command's. The short help shows `examples` and the
+    options in `short`.
     """
 
-    where: str
+    module: str
     summary: str
     group: str
     examples: tuple[str, ...] = ()
-    short: tuple[str, ...] = ()
+    short: str = ""
     takes_spec: bool = False
     takes_command: bool = False
-    parts: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+
+    def where(self, name: str) -> str:
+        """Return where the verb, or a part of it, is defined."""
+        return f"alltoall.cli.{self.module}:{name}_verb"
 
 
 SEE, MAKE, RUN, TRUST = "See what is possible", "Make it", "Run it", "Trust it"
@@ -38,133 +42,112 @@ SEE, MAKE, RUN, TRUST = "See what is possible", "Make it", "Run it", "Trust it"
 
 VERBS: dict[str, Verb] = {
     "topology": Verb(
-        "alltoall.cli.topology:topology_verb",
+        "topology",
         "Describe, convert or draw a network; list the families",
         SEE,
         (
             "alltoall topology genkautz:n=12,d=3",
             "alltoall topology torus:4x4 -o torus.graphml --draw torus.svg",
         ),
-        (
-            *("output", "to", "draw", "json", "directed", "parallel"),
-            *("remove_links", "drop_links", "host_bandwidth"),
-        ),
+        "output to draw json directed parallel remove_links drop_links host_bandwidth",
         takes_spec=True,
     ),
     "solve": Verb(
-        "alltoall.cli.answers:solve_verb",
+        "answers",
         "Find the best all-to-all rate and prove it",
         SEE,
         ("alltoall solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25G",),
-        (
-            *("method", "demand", "groups", "link_bandwidth", "bytes"),
-            *("gap", "time_limit", "output", "json", "host_bandwidth"),
-        ),
+        "method demand groups link_bandwidth bytes gap time_limit output json host_bandwidth",
         takes_spec=True,
     ),
     "compare": Verb(
-        "alltoall.cli.compare:compare_verb",
+        "compare",
         "Compare networks, methods, saved answers and measured runs",
         SEE,
         ("alltoall compare torus:4x4 genkautz:n=16,d=4 --link-bandwidth 100G",),
-        (
-            *("methods", "over", "demand", "groups", "link_bandwidth"),
-            *("gap", "time_limit", "threads", "output", "json"),
-        ),
+        "methods over demand groups link_bandwidth gap time_limit threads output json",
     ),
     "design": Verb(
-        "alltoall.cli.design:design_verb",
+        "design",
         "Find the network to build for so many nodes and cables",
         SEE,
         ("alltoall design --nodes 16 --degree 3 --time-limit 5s",),
     ),
     "route": Verb(
-        "alltoall.cli.answers:route_verb",
+        "answers",
         "Compute routes for fabrics whose NICs or switches forward",
         MAKE,
         ("alltoall route genkautz:n=32,d=4 --method single --output routes.json",),
-        (
-            *("method", "demand", "groups", "link_bandwidth", "max_routes", "max_layers"),
-            *("from_", "time_limit", "output", "json"),
-        ),
+        "method demand groups link_bandwidth max_routes max_layers from_ time_limit output json",
         takes_spec=True,
     ),
     "schedule": Verb(
-        "alltoall.cli.answers:schedule_verb",
+        "answers",
         "Compute which chunk crosses which link in which step",
         MAKE,
         ("alltoall schedule torus:3x3 --host-bandwidth 2 --output torus.json",),
-        (
-            *("method", "demand", "groups", "link_bandwidth", "steps", "chunks"),
-            *("from_", "time_limit", "output", "json"),
-        ),
+        "method demand groups link_bandwidth steps chunks from_ time_limit output json",
         takes_spec=True,
     ),
     "lower": Verb(
-        "alltoall.cli.lower:lower_verb",
+        "lower",
         "Write the file of a runtime or a fabric",
         MAKE,
         ("alltoall lower torus.json --to msccl:runtime=rccl -o torus.xml",),
     ),
     "failures": Verb(
-        "alltoall.cli.failures:failures_verb",
+        "failures",
         "Show what each failure costs, and prepare for it",
         MAKE,
         ("alltoall failures routes.json -o ready",),
     ),
     "wrap": Verb(
-        "alltoall.cli.wrap:wrap_verb",
+        "wrap",
         "Run an unmodified MPI program with your schedules",
         RUN,
         ("alltoall wrap torus.json -- mpiexec -n 9 ./program",),
         takes_command=True,
     ),
     "run": Verb(
-        "alltoall.cli.run:run_verb",
+        "run",
         "Execute a schedule on ranks, check every byte, time it",
         RUN,
         ("alltoall run torus.json --bytes 64K:1M",),
     ),
     "simulate": Verb(
-        "alltoall.cli.simulate:simulate_verb",
+        "simulate",
         "Predict the time of a schedule or routes",
         RUN,
         ("alltoall simulate torus.json --link-bandwidth 100G --latency 2us",),
     ),
     "testbed": Verb(
-        "alltoall.cli.testbed:fabric_verb",
+        "testbed",
         "Emulate a network on this machine, with real link rates",
         RUN,
         ("alltoall testbed up torus:3x3 --rate 20mbit", "alltoall testbed down"),
-        parts={
-            part: f"alltoall.cli.testbed:{part}_verb"
-            for part in ("up", "status", "cut", "mend", "down", "exec")
-        },
+        parts=("up", "status", "cut", "mend", "down", "exec"),
     ),
     "workload": Verb(
-        "alltoall.cli.workload:workload_verb",
+        "workload",
         "Benchmark a real workload: schedule against library",
         RUN,
         ("alltoall workload fft3d --grid 12 --schedule ring:4 --iterations 1",),
-        parts={
-            "fft3d": "alltoall.cli.workload:fft3d_verb",
-            "moe": "alltoall.cli.workload:moe_verb",
-        },
+        parts=("fft3d", "moe"),
     ),
     "verify": Verb(
-        "alltoall.cli.verify:verify_verb",
+        "verify",
         "Check a file without trusting what made it",
         TRUST,
         ("alltoall verify routes.json",),
     ),
     "report": Verb(
-        "alltoall.cli.report:report_verb",
+        "report",
         "Show files as one page: numbers, proof, network, loads",
         TRUST,
         ("alltoall report routes.json -o routes.html",),
     ),
     "reproduce": Verb(
-        "alltoall.cli.reproduce:reproduce_verb",
+        "reproduce",
         "Measure the figures of the paper again",
         TRUST,
         ("alltoall reproduce", "alltoall reproduce methods --quick --no-testbed"),
@@ -205,15 +188,9 @@ def require_words(words: Sequence[str]) -> None:
     """Raise if a call has an unknown verb or family."""
     name, *rest = words
     if name not in VERBS:
-        close = difflib.get_close_matches(name, VERBS, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        hint = did_you_mean(name, VERBS)
         raise UsageError(f"no verb {name!r}; {hint}expected one of {', '.join(VERBS)}")
     if VERBS[name].takes_spec and rest and not rest[0].startswith("-"):
-        require_family(rest[0])
-
-
-def require_family(spec: str) -> None:
-    """Raise if a SPEC names an unknown family and does not look like a file."""
-    family = spec.strip().partition(":")[0]
-    if family not in FAMILIES and not names_file(spec):
-        raise UsageError(unknown_family(family))
+        family = rest[0].strip().partition(":")[0]
+        if family not in FAMILIES and not names_file(rest[0]):
+            raise UsageError(unknown_family(family))

@@ -5,13 +5,13 @@ number.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from alltoall.cli.show import Lines, columns, line_of
 from alltoall.ir.noun import Provenance
-from alltoall.ir.quantities import rate_in_words
-from alltoall.ir.words import beyond_rounding, counted, percent, rate_of, seconds_in_words
+from alltoall.ir.summaries import SAME, headline, link_in_words, proof_in_words
+from alltoall.ir.words import beyond_rounding, counted, percent, seconds_in_words
 from alltoall.settings import MOST_CHUNKS
 
 WORDING = {
@@ -42,16 +42,6 @@ WORDING = {
 }
 """Label and format of each field; the others are labelled by name."""
 
-ENDED = {
-    "within_gap": " (within the gap asked for)",
-    "time_limit": " (ended by the time limit)",
-    "interrupted": " (interrupted)",
-}
-"""Endings of searches without a proven optimum."""
-
-SAME = 1e-4
-"""Shares below this are not mentioned."""
-
 
 def lines_of(found: Mapping[str, Any]) -> Lines:
     """Return the lines for people, in the order of the fields."""
@@ -77,60 +67,16 @@ def _line(key: str, value: Any) -> tuple[str, str | list[str]]:
 
 def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str | list[str]]:
     """Return the lines about a flow, routes or a schedule: the answer first, notes last."""
-    said = ((label, text(summary)) for label, text in ANSWER.items())
-    lines = {label: text for label, text in said if text is not None}
-    return {"": [*headline(summary), ""], **lines}
-
-
-def headline(summary: Mapping[str, Any]) -> list[str]:
-    """Compare an answer with the proven limit and with shortest paths."""
-    return [*filter(None, (_reached(summary), _against_shortest_paths(summary)))]
-
-
-def _reached(summary: Mapping[str, Any]) -> str:
-    gap, status = summary["gap"], summary["status"]
-    optimal, ended = status == "optimal", ENDED.get(status, "")
-    if "throughput_GBps" in summary:
-        answer = f"{rate_of(summary['throughput_GBps'])} per node"
-        if optimal:
-            return f"{answer}, the proven maximum"
-        limit = summary.get("throughput_bound_GBps")
-        if limit is None:
-            return answer
-        below = percent(gap / (1 + gap))
-        return f"{answer}, {below} below the proven limit of {rate_of(limit)}{ended}"
-    answer = shard_times(summary["time"])
-    if optimal:
-        return f"{answer}, the proven minimum"
-    if summary["bound"] <= 0:
-        return answer
-    return f"{answer}, {percent(gap)} above the proven limit of {summary['bound']:.6g}{ended}"
-
-
-def shard_times(time: float) -> str:
-    """Return a time in shards over a link of capacity 1."""
-    return f"{time:.6g} shard time{'' if f'{time:.6g}' == '1' else 's'}"
-
-
-def _against_shortest_paths(summary: Mapping[str, Any]) -> str | None:
-    if "shortest_path_time" not in summary:
-        return None
-    time, rate = summary["shortest_path_time"], summary.get("shortest_path_throughput_GBps")
-    reach = shard_times(time) if rate is None else rate_of(rate)
-    more = time / summary["time"] - 1
-    if abs(more) < SAME:
-        return f"as much as shortest-path routing ({reach})"
-    side = "more" if more > 0 else "less"
-    what = f"{side} throughput" if rate is None else side
-    return f"{percent(abs(more))} {what} than shortest-path routing ({reach})"
-
-
-def _proof(summary: Mapping[str, Any]) -> str:
-    limit = summary.get("throughput_bound_GBps")
-    proof = f"({summary['proof']}; verified)"
-    if limit is not None:
-        return f"no routing can exceed {rate_of(limit)} per node {proof}"
-    return f"no routing can take less than {summary['bound']:.6g} {proof}"
+    return {
+        "": [*headline(summary), ""],
+        "proof": proof_in_words(summary),
+        **dict(_about_routing(summary)),
+        **dict(_about_search(summary)),
+        "network": _network(summary),
+        "saturated": summary["saturated"],
+        "took": f"{summary['seconds']:.2g} s by {summary['method']}",
+        **({"notes": summary["notes"]} if summary["notes"] else {}),
+    }
 
 
 def _network(summary: Mapping[str, Any]) -> str:
@@ -140,40 +86,34 @@ def _network(summary: Mapping[str, Any]) -> str:
     both = summary["bidirectional"]
     sort = counted(links // 2, "cable") if both else counted(links, "link")
     rate = link_in_words(summary)
-    of_rate = f" of {rate.replace('bps', 'bit/s')}" if rate else ""
+    of_rate = " of " + re.sub(r"(\w)bps", r" \1bit/s", rate) if rate else ""
     return f"{summary['topology']}: {nodes}, {sort}{of_rate}"
 
 
-def _routes(summary: Mapping[str, Any]) -> str | None:
-    if "routes" not in summary:
-        return None
-    layers = summary["layers"]
-    channels = "no virtual channels assigned"
-    if layers is not None:
-        channels = counted(layers, "virtual channel")
-    most = summary["max_routes_per_pair"]
-    return f"{summary['routes']:,}, at most {most} per pair, {channels}"
-
-
-def _steps(summary: Mapping[str, Any]) -> str | None:
-    if "steps" not in summary:
-        return None
-    return f"{counted(summary['steps'], 'step')}, {summary['sends']:,} sends"
-
-
-def _fractional(summary: Mapping[str, Any]) -> str | None:
-    if "fractional_time" not in summary or beyond_rounding(summary["loss"]) < SAME:
-        return None
-    return f"optimum {summary['fractional_time']:.6g} with as many steps"
-
-
-def _chunks(summary: Mapping[str, Any]) -> str | None:
+def _about_routing(summary: Mapping[str, Any]) -> Iterator[tuple[str, str | list[str]]]:
+    """Yield the lines about the routes, steps and chunks of an answer."""
+    if "routes" in summary:
+        layers, most = summary["layers"], summary["max_routes_per_pair"]
+        channels = "no virtual channels assigned"
+        if layers is not None:
+            channels = counted(layers, "virtual channel")
+        yield "routes", f"{summary['routes']:,}, at most {most} per pair, {channels}"
+    if "steps" in summary:
+        yield "steps", f"{counted(summary['steps'], 'step')}, {summary['sends']:,} sends"
     if "common_factor_chunks" in summary:
-        common = summary["common_factor_chunks"]
-        if common:
-            return f"{common} per shard"
-        return f"no common factor up to {MOST_CHUNKS}; --chunks C makes one"
-    return _chunks_of_schedule(summary) if "chunks_per_shard" in summary else None
+        common, none = summary["common_factor_chunks"], f"no common factor up to {MOST_CHUNKS}"
+        yield "chunks", f"{common} per shard" if common else f"{none}; --chunks C makes one"
+    elif "chunks_per_shard" in summary:
+        yield "chunks", _chunks_of_schedule(summary)
+    if "fractional_time" in summary and beyond_rounding(summary["loss"]) >= SAME:
+        yield "fractional", f"optimum {summary['fractional_time']:.6g} with as many steps"
+    if summary.get("tradeoff"):
+        table = [["", "relays", "steps", "chunks", "operations", "time", "total"]]
+        for row in summary["tradeoff"]:
+            numbers = (row["relays"], row["steps"], row["chunks_per_shard"], row["operations"])
+            times = (f"{row['time']:.6g}", f"{row['total']:.6g}")
+            table.append(["*" if row["chosen"] else "", *map(str, numbers), *times])
+        yield "trade-off", columns(table)
 
 
 def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
@@ -190,95 +130,29 @@ def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
     return f"{text}; {best:g} would cost at least {percent(fewer[best])} more"
 
 
-def _tradeoff(summary: Mapping[str, Any]) -> list[str] | None:
-    """Return a row for each alternative, the chosen one marked."""
-    rows = summary.get("tradeoff")
-    if not rows:
-        return None
-    table: list[tuple[str, ...]] = [
-        ("", "relays", "steps", "chunks", "operations", "time", "total")
-    ]
-    for row in rows:
-        numbers = (row["relays"], row["steps"], row["chunks_per_shard"], row["operations"])
-        times = (f"{row['time']:.6g}", f"{row['total']:.6g}")
-        table.append(("*" if row["chosen"] else "", *map(str, numbers), *times))
-    return columns(table)
-
-
-def _jobs(summary: Mapping[str, Any]) -> list[str] | None:
-    """Return the table of jobs: level, rate, time and weight."""
-    if "levels" not in summary:
-        return None
-    table: list[tuple[str, ...]] = [("level", "rate", "time", "weight", "job")]
-    for job in sorted(summary["jobs"], key=lambda each: (each["level"], each["name"])):
-        numbers = (f"{job[key]:.6g}" for key in ("rate", "time", "weight"))
-        table.append((str(job["level"]), *numbers, job["name"]))
-    return columns(table, words=[-1])
-
-
-def _levels(summary: Mapping[str, Any]) -> list[str] | None:
-    levels = summary.get("levels")
-    return levels and [
-        f"{each['level']}: {percent(each['gap'])} below the proven limit {each['bound']:.6g}"
-        for each in levels
-    ]
-
-
-def link_in_words(summary: Mapping[str, Any]) -> str | None:
-    """Return the rate of the links, or its range, or None if unknown."""
-    if "link_GBps" not in summary:
-        return None
-    least, most = (rate_in_words(rate * 1e9) for rate in summary["link_GBps"])
-    return least if least == most else f"{least} to {most}"
-
-
-def _transfer(summary: Mapping[str, Any]) -> str | None:
-    if "transfer_seconds" not in summary:
-        return None
-    size, bound = counted(summary["bytes"], "byte"), seconds_in_words(summary["bound_seconds"])
-    return (
-        f"{seconds_in_words(summary['transfer_seconds'])} for shards of {size}, at least {bound}; "
-        f"{summary['transfer_GBps']:.3f} GB/s per node"
-    )
-
-
-def _last(summary: Mapping[str, Any]) -> list[str] | None:
-    found = summary.get("last")
-    if found is None:
-        return None
-    old = "schedule loses" if "steps" in summary else "routes lose"
-    lost, repaired = percent(found["unserved"]), percent(found["repaired_gap"])
-    kept = f"the old {old} {lost} of the traffic; minimal repair is {repaired} above the bound"
-    return [kept, *([f"{counted(found['moved'], 'route')} moved"] if "moved" in found else [])]
-
-
-def _robust(summary: Mapping[str, Any]) -> str | None:
-    found = summary.get("robust")
-    return found and (
-        f"loses {percent(found['median_loss'])} (median) to {percent(found['worst_loss'])} (worst) "
-        f"under {counted(found['demands'], 'other demand')} of {', '.join(found['family'])}"
-    )
-
-
-def _took(summary: Mapping[str, Any]) -> str:
-    return f"{summary['seconds']:.2g} s by {summary['method']}"
-
-
-ANSWER: dict[str, Callable[[Mapping[str, Any]], str | list[str] | None]] = {
-    "proof": _proof,
-    "routes": _routes,
-    "steps": _steps,
-    "chunks": _chunks,
-    "fractional": _fractional,
-    "trade-off": _tradeoff,
-    "jobs": _jobs,
-    "levels": _levels,
-    "transfer": _transfer,
-    "robust": _robust,
-    "failure": _last,
-    "network": _network,
-    "saturated": lambda summary: summary["saturated"],
-    "took": _took,
-    "notes": lambda summary: summary["notes"] or None,
-}
-"""Functions that write the lines about an answer, by label, in order."""
+def _about_search(summary: Mapping[str, Any]) -> Iterator[tuple[str, str | list[str]]]:
+    """Yield the lines about jobs, times in seconds, other demands and failures."""
+    if "levels" in summary:
+        table = [["level", "rate", "time", "weight", "job"]]
+        for job in sorted(summary["jobs"], key=lambda each: (each["level"], each["name"])):
+            numbers = (f"{job[key]:.6g}" for key in ("rate", "time", "weight"))
+            table.append([str(job["level"]), *numbers, job["name"]])
+        yield "jobs", columns(table, words=[-1])
+        gaps = ((each["level"], percent(each["gap"]), each["bound"]) for each in summary["levels"])
+        bounds = [f"{at}: {gap} below the proven limit {bound:.6g}" for at, gap, bound in gaps]
+        yield "levels", bounds
+    if "transfer_seconds" in summary:
+        keys = ("transfer_seconds", "bound_seconds")
+        time, bound = (seconds_in_words(summary[key]) for key in keys)
+        size, rate = counted(summary["bytes"], "byte"), f"{summary['transfer_GBps']:.3f} GB/s"
+        yield "transfer", f"{time} for shards of {size}, at least {bound}; {rate} per node"
+    if found := summary.get("robust"):
+        losses = f"{percent(found['median_loss'])} (median) to {percent(found['worst_loss'])}"
+        demands = f"{counted(found['demands'], 'other demand')} of {', '.join(found['family'])}"
+        yield "robust", f"loses {losses} (worst) under {demands}"
+    if found := summary.get("last"):
+        old = "schedule loses" if "steps" in summary else "routes lose"
+        lost, repaired = percent(found["unserved"]), percent(found["repaired_gap"])
+        kept = f"the old {old} {lost} of the traffic; minimal repair is {repaired} above the bound"
+        moved = [f"{counted(found['moved'], 'route')} moved"] if "moved" in found else []
+        yield "failure", [kept, *moved]

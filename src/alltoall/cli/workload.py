@@ -1,12 +1,14 @@
 """`alltoall workload`: programs that an all-to-all decides, and that check their own answer."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from alltoall.cli.options import VerbCall, verb_of
+from alltoall.cli.run import NOT_EMULATED
 from alltoall.cli.show import columns, show
 from alltoall.workloads.public import fft3d, moe
 from alltoall.workloads.reports import FftReport, FftRow, MoeReport, MoeRow, PencilRow
-
-NOT_EMULATED = "ranks share this machine, and no link is emulated: this times software"
-"""Caveat printed above timing tables."""
 
 CHECKED = {"fftn": "equal to numpy's fftn", "sums": "random sums over all points are right"}
 """How a transform was checked, in words."""
@@ -24,12 +26,9 @@ def workload_verb() -> None:
     """
 
 
-def _tell_fft(found: FftReport, call: VerbCall) -> None:
-    show({"workload": "fft3d", **found.to_json()}, call.json, {"": fft_table(found)})
-
-
-def _tell_moe(found: MoeReport, call: VerbCall) -> None:
-    show({"workload": "moe", **found.to_json()}, call.json, {"": moe_table(found)})
+def _tell(table: Callable[[Any], list[str]], found: Any, call: VerbCall) -> None:
+    name = call.context.info_name
+    show({"workload": name, **found.to_json()}, call.json, {"": table(found)})
 
 
 def fft_table(report: FftReport) -> list[str]:
@@ -101,5 +100,5 @@ def _in_ms(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms"
 
 
-fft3d_verb = verb_of(fft3d, _tell_fft, "json")
-moe_verb = verb_of(moe, _tell_moe, "json")
+fft3d_verb = verb_of(fft3d, partial(_tell, fft_table), "json")
+moe_verb = verb_of(moe, partial(_tell, moe_table), "json")

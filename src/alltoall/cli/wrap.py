@@ -1,6 +1,5 @@
 """`alltoall wrap`: an unmodified MPI program on our schedules."""
 
-import inspect
 import os
 import shlex
 import shutil
@@ -10,7 +9,7 @@ from typing import Any
 
 import typer
 
-from alltoall.cli.options import options_of, with_parameters
+from alltoall.cli.options import as_verb
 from alltoall.errors import UsageError
 from alltoall.ir.files.text import exists
 from alltoall.runtime.wrap import file_and_size, wrap
@@ -65,4 +64,4 @@ def _is_schedule(word: str) -> bool:
     return shutil.which(word) is None and exists(file_and_size(word)[0])
 
 
-wrap_verb = with_parameters(_verb, [*options_of(wrap, "export")], inspect.getdoc(wrap) or "")
+wrap_verb = as_verb(_verb, wrap, "export")

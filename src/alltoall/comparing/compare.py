@@ -37,13 +37,14 @@ from alltoall.flows.workers import require_cluster, run_apart
 from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.text import is_file, read_text, write_text
+from alltoall.ir.names import short_names
 from alltoall.ir.problem import Problem
 from alltoall.ir.quantities import parse_size
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import ProgressMessage, kind_in_words
 from alltoall.loading import load
 from alltoall.lp.settings import never, silent
-from alltoall.reports.runs import Run, is_run, run_of
+from alltoall.reports.runs import Run, read_run
 from alltoall.settings import SolveSettings, now, search_settings
 from alltoall.topologies.families import FAMILIES, names_file, unknown_family
 from alltoall.topologies.given import Answer, Given, GivenDemand, problem_of
@@ -57,9 +58,6 @@ APART_VARIABLES = 4_000
 
 SAVE_SECONDS = 0.5
 """Seconds between two times that finished rows are saved."""
-
-HEAD = 1 << 16
-"""Bytes to read for the format of an artefact, which runs lack."""
 
 MOST_VALUES = 10_000
 """Values of one key, and points of one comparison, at most."""
@@ -158,14 +156,14 @@ def _points(
     over: Mapping[str, Sequence[Any]],
     demand: GivenDemand,
     groups: GivenGroups,
-) -> tuple[list[Point], list[tuple[str, str | None, Run]]]:
+) -> tuple[list[Point], list[tuple[str, Run]]]:
     """Return the points, with a proof for every network, and the measured runs."""
     subjects = _several(given)
     if not subjects:
         raise UsageError("nothing to compare; expected a SPEC, a file, a network or an answer")
     networks: list[tuple[str, Any, Mapping[str, Any]]] = []
     points: list[Point] = []
-    runs: list[tuple[str, str | None, Run]] = []
+    runs: list[tuple[str, Run]] = []
     names = _names(subjects)
     for name, each in zip(names, subjects, strict=True):
         try:
@@ -176,8 +174,8 @@ def _points(
         if isinstance(found, Answer):
             kind = type(found).__name__.lower()
             points.append(Point(name, name, f"{kind}, {found.method}", subject=found))
-        elif isinstance(found, tuple):
-            runs.append((name, *found))
+        elif isinstance(found, Run):
+            runs.append((name, found))
         else:
             networks += [(name, found, values) for values in _filled(name, over)]
     if not networks and (methods is not None or demand is not None or groups is not None):
@@ -207,13 +205,10 @@ def _several(given: Any) -> list[Any]:
 
 def _names(subjects: Sequence[Any]) -> list[str]:
     """Return the name of each subject: file names without folders, unless two would be equal."""
-    full = [_name(each) for each in subjects]
-    brief = [
-        Path(name).name if isinstance(each, str | PathLike) and is_file(name) else name
-        for each, name in zip(subjects, full, strict=True)
-    ]
+    names = [_name(each) for each in subjects]
     return [
-        short if brief.count(short) == 1 else name for short, name in zip(brief, full, strict=True)
+        short if isinstance(each, str | PathLike) and is_file(name) else name
+        for each, name, short in zip(subjects, names, short_names(names), strict=True)
     ]
 
 
@@ -226,7 +221,7 @@ def _name(subject: Any) -> str:
 
 
 def _opened(each: Any, over: Mapping[str, Any]) -> Any:
-    """Return an answer, a run with its topology's name, or the SPEC of a network."""
+    """Return an answer, a run, a network, or the SPEC of one."""
     if not isinstance(each, str | PathLike):
         return each
     text = str(each)
@@ -238,32 +233,13 @@ def _opened(each: Any, over: Mapping[str, Any]) -> Any:
     if any(key in over for key in KEY.findall(text)):
         return text
     path = Path(each)
-    run = _run(path)
-    if run is not None:
-        return run
-    found = load(path)
-    if not isinstance(found, Answer | Topology | Problem):
+    found = read_run(path) or load(path)
+    if not isinstance(found, Answer | Topology | Problem | Run):
         raise UsageError(
             f"{path}: {kind_in_words(found)}; expected a network, a flow, routes, a schedule, or "
             "the JSON of `alltoall run`"
         )
     return found
-
-
-def _run(path: Path) -> tuple[str | None, Run] | None:
-    """Return the measured run in a file, with its topology, or None; pipes are not read."""
-    if not is_file(path):
-        return None
-    with path.open("rb") as file:
-        head = file.read(HEAD)
-    if head.lstrip()[:1] != b"{" or b'"format"' in head or b'"rows"' not in head:
-        return None
-    value = parse_json(read_text(path), str(path))
-    if not is_run(value):
-        return None
-    assert isinstance(value, dict)
-    topology = value.get("topology")
-    return topology if isinstance(topology, str) else None, run_of(value, str(path))
 
 
 def _filled(
@@ -318,7 +294,7 @@ class _Comparing:
     """A running comparison."""
 
     points: Sequence[Point]
-    runs: Sequence[tuple[str, str | None, Run]]
+    runs: Sequence[tuple[str, Run]]
     link_bandwidth: Rate | None
     shard_bytes: int | None
     settings: SolveSettings
@@ -333,7 +309,7 @@ class _Comparing:
         self.keys = [each.key(self.settings.gap) for each in self.points]
         self.done: dict[int, Measured] = {}
         self.saved = now()
-        for name, _, run in self.runs:
+        for name, run in self.runs:
             if self.shard_bytes not in (None, *run.bytes):
                 raise UsageError(
                     f"{name}: not measured with shards of {self.shard_bytes} bytes, but of "
@@ -351,7 +327,7 @@ class _Comparing:
         finally:
             found = self._compared()
             self._save(found)
-        if found.rows and not found.missing and all(_no_answer(each) for each in found.rows):
+        if found.rows and not found.missing and all(each.failed for each in found.rows):
             raise InputError(f"no point has an answer; the first: {found.rows[0].reason}")
         return found
 
@@ -472,9 +448,7 @@ class _Comparing:
             transfer=None if shard is None else fabric.seconds(found.time, shard),
         )
 
-    def _measured_rows(
-        self, name: str, topology: str | None, run: Run, rows: Sequence[Row]
-    ) -> Iterator[Row]:
+    def _measured_rows(self, name: str, run: Run, rows: Sequence[Row]) -> Iterator[Row]:
         """Yield the rows measured at the requested size, or at the largest.
 
         The maximum is that of a compared network of the same name; the file's own claim is not
@@ -485,29 +459,19 @@ class _Comparing:
         beside = (
             row.throughput / row.share
             for row in rows
-            if row.network == topology and row.throughput and row.share
+            if row.network == run.topology and row.throughput and row.share
         )
         most = next(beside, None)
         for curve, method in MEASURED.items():
             value = run.curves.get(curve, ())[at : at + 1]
             if value and value[0] is not None:
                 found = value[0] / 1e9
-                yield Row(
-                    name,
-                    method,
-                    throughput=found,
-                    share=None if most is None else found / most,
-                    transfer=None,
-                    given=name,
-                )
+                share = None if most is None else found / most
+                yield Row(name, method, throughput=found, share=share, given=name)
 
 
 MEASURED = {"throughput": "measured", "the library's own": "measured, the library's own"}
 """Names of the rows of a run, by curve."""
-
-
-def _no_answer(row: Row) -> bool:
-    return row.time is None and row.throughput is None
 
 
 def _measured(value: Any) -> Measured | None:

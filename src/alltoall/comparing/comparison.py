@@ -74,6 +74,11 @@ class Row:
     shards: float | None = None
 
     @property
+    def failed(self) -> bool:
+        """Whether there is no answer."""
+        return self.time is None and self.throughput is None
+
+    @property
     def worth(self) -> float | None:
         """Throughput per node in units of a capacity-1 link."""
         if self.time is None or self.shards is None:
@@ -142,20 +147,21 @@ class Comparison:
     points: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", tuple(self._best_first()))
+        best = sorted(self.rows, key=lambda row: (self._place(row), _rank(self.value(row))))
+        object.__setattr__(self, "rows", tuple(best))
 
     @property
     def physical(self) -> bool:
         """Whether all rows with a time have a throughput in GB/s."""
-        return all(each.throughput is not None for each in self.rows if not _failed(each))
+        return all(each.throughput is not None for each in self.rows if not each.failed)
 
     @property
     def unit(self) -> str:
         """The unit of the values that rows are ranked by."""
-        return "GB/s per node" if self.physical else "links' worth per node"
+        return "GB/s per node" if self.physical else "throughput per node, in links"
 
     def value(self, row: Row) -> float | None:
-        """Return the value that rows are ranked by: GB/s per node, or links' worth."""
+        """Return the value that rows are ranked by: GB/s per node, or links."""
         return row.throughput if self.physical else row.worth
 
     def entries(self) -> list[Entry]:
@@ -241,7 +247,10 @@ class Comparison:
         if across is not None:
             return self._winners(entries, across)
         best, *others = entries
-        beside = self._beside(best, others)
+        # Another network, or shortest paths.
+        elsewhere = (each for each in others if each.rows[0].given != best.rows[0].given)
+        baseline = (each for each in others if each.rows[0].method == BASELINE)
+        beside = next(chain(elsewhere, baseline, others), None)
         names = [self.name(each) for each in (best, beside) if each is not None]
         if beside is not None and best.method == beside.method and best.network != beside.network:
             names = [best.network, beside.network]
@@ -252,7 +261,7 @@ class Comparison:
 
     def name(self, entry: Entry) -> str:
         """Return a distinguishing name: the method, the network, or both."""
-        rows = [each for each in self.rows if not _failed(each)]
+        rows = [each for each in self.rows if not each.failed]
         if len({row.given for row in rows}) == 1 and len(rows) > 1:
             return entry.method
         one_method = len({row.method for row in rows}) == 1
@@ -283,13 +292,10 @@ class Comparison:
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
         return f"<p>{escape(self.answer())}</p>{self.svg()}<div class=scroll>{table}</div>"
 
-    def _best_first(self) -> list[Row]:
-        return sorted(self.rows, key=lambda row: (self._place(row), _rank(self.value(row))))
-
     def _place(self, row: Row) -> tuple[bool, tuple[Any, ...]]:
         """Return the group of a row: its varied values except the seed."""
         varied = ((key, value) for key, value in row.over.items() if key != SEED)
-        return _failed(row), tuple((key, *_sortable(value)) for key, value in varied)
+        return row.failed, tuple((key, *_sortable(value)) for key, value in varied)
 
     def _entry(self, rows: Sequence[Row]) -> Entry:
         values = [value for row in rows if (value := self.value(row)) is not None]
@@ -309,19 +315,13 @@ class Comparison:
         yield None if seconds is None else f"{seconds:.2f} s"
         yield entry.reasons() or None
 
-    def _beside(self, best: Entry, others: Sequence[Entry]) -> Entry | None:
-        """Return the entry to compare the best with: another network, or shortest paths."""
-        elsewhere = (each for each in others if each.rows[0].given != best.rows[0].given)
-        baseline = (each for each in others if each.rows[0].method == BASELINE)
-        return next(chain(elsewhere, baseline, others), None)
-
     def _told(self, entry: Entry) -> str:
         """Return the result of an entry in words: GB/s, or its time if all nodes send equally."""
         unit, end = "GB/s per node", "maximum"
         said = f"reaches {short(entry.value or 0.0)} {unit}"
         if not self.physical:
-            said = f"reaches {short(entry.value or 0.0)} links' worth per node"
-            if len({row.shards for row in self.rows if not _failed(row)}) == 1:
+            said = f"reaches the rate of {short(entry.value or 0.0)} links per node"
+            if len({row.shards for row in self.rows if not row.failed}) == 1:
                 time, end = _median([row.time for row in entry.rows]) or 0.0, "minimum"
                 said = f"takes {short(time)} shard times"
         return said if entry.share is None else f"{said}, {of_proven(entry.share, end)}"
@@ -450,10 +450,6 @@ def _more(share: float) -> str:
         return "no more"
     text = f"{abs(100 * share):.0f}" if abs(share) >= 0.1 else f"{abs(100 * share):.1f}"
     return f"{text} % more"
-
-
-def _failed(row: Row) -> bool:
-    return row.time is None and row.throughput is None
 
 
 def _group(row: Row) -> tuple[Any, ...]:

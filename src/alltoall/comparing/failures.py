@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from alltoall.check.answers import check_answer
 from alltoall.check.routes import check_routes
-from alltoall.check.schedule import check_schedule
 from alltoall.errors import FormatError, InputError, TimeLimitError, UsageError
-from alltoall.ir.files.artefacts import BINARY_SUFFIX, format_name, read_artefact, write_artefact
+from alltoall.ir.files.artefacts import BINARY_SUFFIX, read_artefact, write_artefact
+from alltoall.ir.files.json.saved_answers import format_name
 from alltoall.ir.files.json.values import json_text
 from alltoall.ir.files.text import write_text
 from alltoall.ir.names import FileStems
@@ -105,7 +106,7 @@ def failures(
 
     """
     healthy = file if isinstance(file, Answer) else _read(Path(file))
-    settings = search_settings({}, gap, time_limit, None, progress, stop).begin()
+    settings = search_settings({}, gap, time_limit, None, progress, stop)
     if only is not None and (links is not None or nodes is not None):
         raise UsageError("--only with --links or --nodes; leave one of them out")
     named = only.split(",") if isinstance(only, str) else tuple(only or ())
@@ -114,12 +115,13 @@ def failures(
     suffix = Path(file).suffix if isinstance(file, str | PathLike) else ""
     folder = None if output is None else _Folder(Path(output), suffix)
     rows = tuple(_rows(healthy, each, count, folder, settings))
+    worst = sorted(rows, key=lambda row: (np.inf if row.slower is None else row.slower, row.lost))
     report = FailureReport(
         healthy.problem.topology.name,
         type(healthy).__name__.lower(),
         healthy.time,
         healthy.bound,
-        tuple(sorted(rows, key=_badness, reverse=True)),
+        tuple(reversed(worst)),
         count - len(rows),
     )
     if folder is not None:
@@ -130,20 +132,13 @@ def failures(
 def _read(path: Path) -> Answer:
     """Read routes or a schedule, and check them."""
     found = read_artefact(path)
-    if isinstance(found, Routes):
-        check_routes(found)
-    elif isinstance(found, Schedule):
-        check_schedule(found)
-    else:
+    if not isinstance(found, Answer):
         raise FormatError(
             f"{path}: format is {format_name(found)!r}; expected routes or a schedule. After a "
             "failure a flow is solved anew, with --remove-link or --remove-node"
         )
+    check_answer(found)
     return found
-
-
-def _badness(row: FailureRow) -> tuple[float, float]:
-    return np.inf if row.slower is None else row.slower, row.lost
 
 
 def _rows(

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from alltoall.check.flow import check_flow
-from alltoall.check.routes import check_routes
-from alltoall.check.schedule import check_schedule
+from alltoall.check.answers import check_answer
 from alltoall.errors import AlltoallError, UsageError
 from alltoall.flows import METHODS as FLOWS
 from alltoall.flows import solve
@@ -96,9 +94,12 @@ class PointTask:
 
 def measure(task: PointTask) -> Measured:
     """Return the time of a point, verified, and the bound that it proves."""
-    settings = task.settings.begin()
+    settings = task.settings.limited(task.settings.time_limit)
     try:
-        report = _verified(task, settings)
+        answer = task.subject
+        if isinstance(answer, Problem):
+            answer = finder(task.method)(answer, settings)
+        report = check_answer(answer)
     except TimeoutError:
         return Measured(reason=f"{settings.why_late()} came before any answer", **_took(settings))
     except (AlltoallError, MemoryError, ArithmeticError, ValueError) as error:
@@ -110,15 +111,6 @@ def measure(task: PointTask) -> Measured:
 
 def _took(settings: SolveSettings) -> dict[str, float]:
     return {"seconds": float(settings.known()["seconds"])}
-
-
-def _verified(task: PointTask, settings: SolveSettings) -> Any:
-    """Return the checker's report on the answer to a point."""
-    subject = task.subject
-    answer = subject if isinstance(subject, Answer) else finder(task.method)(subject, settings)
-    if isinstance(answer, Flow):
-        return check_flow(answer)
-    return check_routes(answer) if isinstance(answer, Routes) else check_schedule(answer)
 
 
 Find = Callable[[Problem, SolveSettings], Flow | Routes | Schedule]

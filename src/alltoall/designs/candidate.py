@@ -17,7 +17,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.routes.baselines.tables import route_sssp
 from alltoall.routes.layers.assign import assign_layers
-from alltoall.settings import LEAST_SECONDS, RouteSettings, SolveSettings, now
+from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.operators import cable_links, partner_links, remove_links
 from alltoall.topologies.properties import diameter, mean_distance
 
@@ -106,15 +106,12 @@ class Candidate:
         if self.price is not None:
             found["price"] = self.price
         if self.failures is not None:
-            found["worst_failure"] = _finite(self.failures.worst)
-            found["mean_failure"] = _finite(self.failures.mean)
+            worst, mean = self.failures.worst, self.failures.mean
+            found["worst_failure"] = worst if np.isfinite(worst) else None
+            found["mean_failure"] = mean if np.isfinite(mean) else None
             found["failures_tried"] = self.failures.tried
             found["failures_all_known"] = self.failures.all_known
         return found
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def certify_candidate(
@@ -151,8 +148,7 @@ def with_layers(candidate: Candidate, settings: SolveSettings) -> Candidate:
 def limit_seconds(settings: SolveSettings, seconds: float) -> SolveSettings:
     """Return settings with a time limit of at most the given seconds."""
     left = settings.seconds_left()
-    limit = seconds if left is None else max(min(left, seconds), LEAST_SECONDS)
-    return replace(settings, time_limit=limit, started=now())
+    return settings.limited(seconds if left is None else min(left, seconds))
 
 
 def with_failures(candidate: Candidate, most: int, seed: int, settings: SolveSettings) -> Candidate:
@@ -199,10 +195,7 @@ def patch_list(topology: Topology) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("cable", "from", "from_port", "to", "to_port"))
     for number, link in enumerate(cable_links(topology).tolist(), 1):
-        tail, head = (
-            topology.node_name(topology.tail[link]),
-            topology.node_name(topology.head[link]),
-        )
+        tail, head = (topology.node_name(ends[link]) for ends in (topology.tail, topology.head))
         writer.writerow((number, tail, int(sending[link]), head, int(receiving[link])))
     return text.getvalue()
 

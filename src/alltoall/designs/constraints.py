@@ -34,14 +34,13 @@ from typing import Any
 
 import numpy as np
 
-from alltoall.designs.wiring import MOST_NODES, Wiring
+from alltoall.designs.wiring import MOST_NODES, Wiring, wiring_of
 from alltoall.errors import FormatError, UsageError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.files.fields import Json, take_int, take_ints, take_list, take_object, take_text
 from alltoall.ir.files.text import read_text
 from alltoall.ir.topology import Topology
 from alltoall.topologies.given import load_topology
-from alltoall.topologies.operators import cable_links
 
 MAX_BYTES = 16 << 20
 """The largest file of constraints."""
@@ -87,7 +86,7 @@ def _read_fixed(table: Json, where: str) -> tuple[int, Ints]:
     nodes = board.nodes * copies
     if nodes > MOST_NODES:
         raise UsageError(f"{here}: {nodes} nodes; expected at most {MOST_NODES}")
-    ends = _ends(board)
+    ends = wiring_of(board, directed=False).ends
     return nodes, np.concatenate([ends + copy * board.nodes for copy in range(copies)])
 
 
@@ -96,11 +95,6 @@ def _load_cables(spec: str) -> Topology:
     if not topology.bidirectional or len(topology.terminals) < topology.nodes:
         raise UsageError(f"{spec}: expected cables, which go both ways, and no switches")
     return topology
-
-
-def _ends(topology: Topology) -> Ints:
-    cables = cable_links(topology)
-    return np.stack([topology.tail[cables], topology.head[cables]], axis=1)
 
 
 Panel = tuple[list[int], list[int]]
@@ -240,7 +234,7 @@ def _read_expansion(said: Json, where: str, rng: np.random.Generator) -> Wiring:
     here = f"{where}: expand"
     old = _load_cables(take_text(said, "topology", here))
     added = take_int(said, "nodes", here, MOST_NODES - old.nodes, 1)
-    degree, ends = int(old.out_degree.max()), _ends(old)
+    degree, ends = int(old.out_degree.max()), wiring_of(old, directed=False).ends
     if degree % 2 or (old.out_degree != degree).any():
         raise UsageError(
             f"{here}: degrees {int(old.out_degree.min())} to {degree}; expected one even degree, "

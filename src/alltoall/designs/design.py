@@ -29,7 +29,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import ProgressMessage
 from alltoall.lp.settings import never
-from alltoall.settings import DesignSettings, SolveSettings, now
+from alltoall.settings import DesignSettings, SolveSettings
 
 CATALOGUE = "best"
 """The family of known best networks: a design is never worse than these."""
@@ -100,7 +100,6 @@ class Design:
 
 def find_design(wanted: Wanted, settings: DesignSettings) -> Design:
     """Compare the families of a size with the results of a search, and choose."""
-    settings = settings.begin()
     solving, failing = settings.solve, settings.objective == "alltoall+failures"
     score = SCORES["alltoall" if failing else settings.objective]  # Failures are not known yet.
     known = list(_families(wanted, solving))
@@ -208,7 +207,7 @@ def _certify(wanted: Wanted, found: list[Found], settings: DesignSettings) -> It
 def _in_any_case(settings: SolveSettings) -> SolveSettings:
     """Return settings with at least some seconds left."""
     seconds = DesignParams.grace_seconds
-    return replace(settings, time_limit=seconds, started=now(), stopped=never)
+    return replace(settings, stopped=never).limited(seconds)
 
 
 def _judge(ranked: list[Candidate], settings: DesignSettings) -> list[Candidate]:

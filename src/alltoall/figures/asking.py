@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import groupby
+from pathlib import Path
 from typing import Any, TypeVar
 
 import alltoall
-from alltoall.figures.figure import Measurement, Quantity, Row
-from alltoall.figures.picture import Series
+from alltoall.figures.figure import Measurement, Row
+from alltoall.figures.picture import Panel, Series
 
 Found = TypeVar("Found")
 
@@ -18,6 +19,30 @@ ROUTINGS = {
     "pmcf shortest": "pmcf:paths=shortest",
 }
 """The method of each curve whose name says less."""
+
+NAMES = {
+    "extp": "MCF-extP",
+    "extp raw": "MCF-extP raw",
+    "extp raw, not paced": "MCF-extP raw, not paced",
+    "extp raw, flow per chunk": "MCF-extP raw, a flow per chunk",
+    "extp, not paced": "MCF-extP, not paced",
+    "pmcf": "pMCF (disjoint)",
+    "pmcf shortest": "pMCF (shortest)",
+    "single": "one route, ours",
+    "ilp-disjoint": "ILP-disjoint",
+    "ilp-shortest": "ILP-shortest",
+    "sssp": "SSSP",
+    "ewsp": "EwSP",
+    "dor": "DOR",
+    "ecmp": "ECMP",
+    "updown": "up*/down*",
+    "ours": "tsMCF",
+    "tsmcf": "tsMCF",
+    "sccl": "SCCL",
+    "taccl": "TACCL",
+    "library": "MPI library",
+}
+"""Labels of curves: the names of the paper."""
 
 BY_RULE = ("sssp", "ewsp", "dor", "ecmp", "updown")
 """Methods that follow a rule, whatever the gap."""
@@ -78,23 +103,38 @@ def series(rows: Iterable[Row], x: str, y: str, label: str, **look: Any) -> Seri
     return Series(label, list(spread), mean, low=low, high=high, **look)
 
 
-def lines_by(
-    rows: Sequence[Row], by: str, x: str, y: str, shown: dict[str, str] | None = None
-) -> list[Series]:
-    """Return a line for each value of a column that has any y, with labels from `shown`."""
+def lines_by(rows: Iterable[Row], by: str, x: str, y: str) -> list[Series]:
+    """Return a line for each value of a column that has any y."""
     known = [row for row in rows if row[y] is not None]
     return [
-        series(where(known, **{by: value}), x, y, (shown or {}).get(value, value), style=value)
+        series(
+            where(known, **{by: value}),
+            x,
+            y,
+            NAMES.get(value, Path(str(value)).name),
+            style=str(value),
+        )
         for value in each_value(known, by)
     ]
 
 
-def worst_ratio(method: str, reason: str = "") -> Quantity:
-    """Return the quantity: largest time of a method over the certified bound."""
-    return partial(_worst_ratio, method=method, reason=reason)
+ONE_ROUTE = ("single", "ilp-disjoint", "sssp")
+"""Methods that give each pair one route."""
 
 
-def _worst_ratio(rows: Sequence[Row], method: str, reason: str) -> Measurement | None:
+def ratio_panels(rows: Sequence[Row], x: str, label: str) -> list[Panel]:
+    """Return times over the bound of methods with several routes per pair, and with one."""
+    panels = []
+    for title, one in (("several routes per pair", False), ("one route per pair", True)):
+        found = [row for row in rows if (row["method"] in ONE_ROUTE) == one]
+        lines = lines_by(found, "method", x, "ratio")
+        y = "all-to-all time / certified bound"
+        panels.append(Panel(title, label, y, lines, scale=y))
+    return panels
+
+
+def worst_ratio(rows: Iterable[Row], method: str, reason: str = "") -> Measurement | None:
+    """Return the largest time of a method over the certified bound."""
     ratios = [row["ratio"] for row in where(rows, method=method) if row["ratio"] is not None]
     if not ratios:
         return None

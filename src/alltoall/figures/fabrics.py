@@ -1,14 +1,13 @@
 """The fabrics of the paper's two testbeds, and the sizes in figures."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import alltoall
-from alltoall.figures.asking import each_value, series, where
+from alltoall.figures.asking import each_value, lines_by, where
 from alltoall.figures.figure import Asked, Measurement, Row
-from alltoall.figures.picture import Panel
+from alltoall.figures.picture import Panel, Series
 
 LINK_RATE = "25Gbps"
 """The rate of a link in the paper."""
@@ -22,11 +21,12 @@ WHOLE_RUN = 1800.0
 
 @dataclass(frozen=True)
 class Fabric:
-    """A topology, its host bandwidth in links if limited, and the emulated rate."""
+    """A topology, its host bandwidth in links if limited, the emulated rate, and the hosts."""
 
     spec: str
     host_bandwidth: float | None = None
     rate: str = "40mbit"
+    hosts: int = 8
 
     def topology(self) -> alltoall.Topology:
         """Return the topology, hosts split from their NICs if they are slower."""
@@ -40,10 +40,10 @@ SMALL = {
 }
 """The testbed of eight GPUs."""
 
-TORUS = {"3x3x3 torus": Fabric("torus:3x3x3", rate="10mbit")}
+TORUS = {"3x3x3 torus": Fabric("torus:3x3x3", None, "10mbit", 27)}
 """The cluster with forwarding NICs that are faster than hosts."""
 
-HOSTED = {"3x3x3 torus": Fabric("torus:3x3x3", 4.0, "10mbit")}
+HOSTED = {"3x3x3 torus": Fabric("torus:3x3x3", 4.0, "10mbit", 27)}
 """The cluster with forwarding hosts, at 100 of 150 Gbit/s."""
 
 
@@ -64,6 +64,9 @@ def emulated_times(asked: Asked, name: str) -> int:
     return int(asked.pick(3 if name in SMALL else 2, 2, 1))
 
 
+CUT = "cut off"
+"""The status of an algorithm that its time limit ended."""
+
 PREDICTED, MEASURED = "predicted", "measured"
 """The kinds of rows and their columns, in GB/s per node."""
 
@@ -83,6 +86,7 @@ def run_emulated(
     iterations: int,
     topology: alltoall.Topology | None = None,
     native: bool = True,
+    steering: str = "plain",
 ) -> Any:
     """Run on emulated links, beside the library's own all-to-all if `native`; return the report."""
     return alltoall.run(
@@ -94,21 +98,12 @@ def run_emulated(
         rate=fabric.rate,
         topology=topology,
         native=native,
+        steering=steering,
     )
 
 
 LARGE = 1 << 20
 """Shard size in bytes from which buffers count as large."""
-
-
-def panels_by_size(rows: Sequence[Row], bound: str, rate: Callable[[str, Row], str]) -> list[Panel]:
-    """Return a panel for each kind and fabric; `rate` ends its title."""
-    found = [row for row in rows if row[row["kind"]] is not None]
-    return [
-        _panel(where(found, fabric=name, kind=kind), bound, f"{name}, {kind}", rate)
-        for kind in (PREDICTED, MEASURED)
-        for name in each_value(where(found, kind=kind), "fabric")
-    ]
 
 
 def share_of_bound(rows: Sequence[Row], way: str, kind: str) -> Measurement | None:
@@ -126,12 +121,32 @@ def share_of_bound(rows: Sequence[Row], way: str, kind: str) -> Measurement | No
     return Measurement(min(shares.values()), words)
 
 
-def _panel(rows: Sequence[Row], bound: str, title: str, rate: Callable[[str, Row], str]) -> Panel:
-    kind = str(rows[0]["kind"])
+def panels_by_size(rows: Sequence[Row], left_out: Sequence[str] = ()) -> list[Panel]:
+    """Return a panel for each kind and fabric: throughput against the buffer, N times the shard."""
+    shown = [row for row in rows if row[row["kind"]] is not None and row["way"] not in left_out]
+    return [
+        _panel(where(shown, fabric=name, kind=kind), name, kind)
+        for kind in (PREDICTED, MEASURED)
+        for name in each_value(where(shown, kind=kind), "fabric")
+    ]
+
+
+def _panel(rows: Sequence[Row], name: str, kind: str) -> Panel:
+    fabric = (SMALL | TORUS)[name]
     unit, scale = ("GB/s", 1.0) if kind == PREDICTED else ("MB/s", 1e3)
-    scaled = [{**row, kind: scale * row[kind], "bound": scale * row["bound"]} for row in rows]
-    lines = [series(scaled, "bytes", "bound", bound, dashed=True, style="bound")]
-    for way in each_value(scaled, "way"):
-        lines.append(series(where(scaled, way=way), "bytes", kind, Path(way).name, style=way))
-    title += rate(kind, rows[0])
-    return Panel(title, "bytes of a shard", f"{unit} per node", lines, x_log=True, from_zero=True)
+    scaled = [
+        {**row, "buffer": fabric.hosts * row["bytes"], "rate": scale * row[kind]} for row in rows
+    ]
+    # SCCL's bound is that of another topology, without hosts.
+    bound = scale * max(row["bound"] for row in rows if row["way"] != "sccl")
+    ends = [end([row["buffer"] for row in scaled]) for end in (min, max)]
+    cut = {row["way"] for row in rows if row.get("status") == CUT}
+    lines = [
+        Series("upper bound (N-1)fb", ends, [bound, bound], "bound", style="bound"),
+        *(
+            replace(line, cut=line.style in cut)
+            for line in lines_by(scaled, "way", "buffer", "rate")
+        ),
+    ]
+    title = f"{name}, {kind} ({LINK_RATE if kind == PREDICTED else fabric.rate})"
+    return Panel(title, "buffer in bytes", f"{unit} per node", lines, x_log=True, from_zero=True)

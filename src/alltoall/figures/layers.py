@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 import alltoall
-from alltoall.figures.asking import certified_bound, column, each_value, routed, where
+from alltoall.figures.asking import (
+    NAMES,
+    ONE_ROUTE,
+    certified_bound,
+    column,
+    each_value,
+    routed,
+    where,
+)
 from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
 from alltoall.figures.picture import Panel, Picture, Series
 
@@ -20,8 +28,11 @@ SPECS = {
     "Kautz 64": "genkautz:n=64,d=4",
     "Kautz 100": "genkautz:n=100,d=4",
 }
-NAMES = ("extp", "pmcf", "single", "sssp", "ewsp", "ilp-disjoint")
+METHODS = ("extp", "pmcf", "single", "sssp", "ewsp", "ilp-disjoint")
 NEEDED, FREE = "layers needed", "deadlock-free"
+PAPER = 4
+"""Layers that suffice in the paper."""
+
 LARGE = ("Kautz 64", "Kautz 100")
 """Fabrics on which the integer program ends at its time limit, without layers."""
 
@@ -30,7 +41,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     """Yield methods on topologies, then numbers of layers."""
     fabrics = list(SPECS)[: asked.pick(len(SPECS), 8, 2)]
     for fabric in fabrics:
-        for method in NAMES:
+        for method in METHODS:
             if method != "ilp-disjoint" or fabric not in LARGE:
                 yield {"kind": NEEDED, "fabric": fabric, "method": method}
     for fabric in asked.pick(fabrics[3:10], fabrics[3:7], fabrics[1:2]):
@@ -55,8 +66,13 @@ def _most_layers(rows: Sequence[Row]) -> Measurement:
     # Routes cut short by a time limit have no layers.
     needed = [row for row in where(rows, kind=NEEDED) if row["layers"] is not None]
     most = max(needed, key=lambda row: row["layers"])
+    over = [
+        name for name in SPECS if any(row["layers"] > PAPER for row in where(needed, fabric=name))
+    ]
     words = f"at most {most['layers']}, for {most['method']} on {most['fabric']}"
-    return Measurement(most["layers"], words, "the paper tried smaller generalized Kautz graphs")
+    return Measurement(
+        most["layers"], words, f"more than {PAPER} are needed on {', '.join(over)} alone"
+    )
 
 
 def _deadlock_free(rows: Sequence[Row]) -> Measurement | None:
@@ -76,23 +92,39 @@ QUANTITIES: dict[str, Quantity] = {
 
 
 def draw(rows: Sequence[Row]) -> Picture:
-    """Draw bars of layers, and of times."""
-    panels = []
-    for kind, y, value in (
-        (NEEDED, "virtual layers", "layers"),
-        (FREE, "time / unrestricted bound", "ratio"),
-    ):
-        found = where(rows, kind=kind)
-        if not found:
-            continue
-        names = each_value(found, "fabric")
-        bars = []
-        for method in each_value(found, "method"):
-            own = [row for row in where(found, method=method) if row[value] is not None]
-            places = [float(names.index(row["fabric"])) for row in own]
-            bars.append(Series(method, places, [float(row[value]) for row in own], "bars"))
-        panels.append(Panel(kind, "", y, bars, names=names))
-    return Picture("Deadlock freedom", panels, columns=1)
+    """Draw bars of layers, for methods with several routes and with one, and of times."""
+    needed, free = where(rows, kind=NEEDED), where(rows, kind=FREE)
+    panels = [
+        Panel(
+            title,
+            "",
+            "virtual layers",
+            _bars(found, "layers"),
+            scale=NEEDED,
+            names=each_value(needed, "fabric"),
+        )
+        for title, one in (("several routes per pair", False), ("one route per pair", True))
+        if (found := [row for row in needed if (row["method"] in ONE_ROUTE) == one])
+    ]
+    if free:
+        y = "time / unrestricted bound"
+        bars = _bars(free, "ratio")
+        panels.append(
+            Panel("best routes for L layers", "", y, bars, names=each_value(free, "fabric"))
+        )
+    return Picture("Deadlock freedom", panels)
+
+
+def _bars(rows: Sequence[Row], value: str) -> list[Series]:
+    """Return bars for each method, over the fabrics."""
+    names = each_value(rows, "fabric")
+    bars = []
+    for method in each_value(rows, "method"):
+        own = [row for row in where(rows, method=method) if row[value] is not None]
+        places = [float(names.index(row["fabric"])) for row in own]
+        label = NAMES.get(method, method.replace("1 layers", "1 layer"))
+        bars.append(Series(label, places, column(own, value), "bars", style=method))
+    return bars
 
 
 LAYERS = Figure.of("layers", points, measure, QUANTITIES, draw)

@@ -1,12 +1,13 @@
 """A generalized Kautz graph of 81 nodes and degree 8 with links disabled at random."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import alltoall
-from alltoall.figures.asking import certified_bound, lines_by, routed, worst_ratio
-from alltoall.figures.figure import Asked, Figure, Measured, Point, Quantity, Row
-from alltoall.figures.picture import Panel, Picture
+from alltoall.figures.asking import certified_bound, ratio_panels, routed, worst_ratio
+from alltoall.figures.figure import Asked, Figure, Measured, Measurement, Point, Quantity, Row
+from alltoall.figures.picture import Picture
 
 NAMES = ("extp", "pmcf", "single", "ilp-disjoint", "sssp", "ewsp")
 TOLERANCE = 0.1
@@ -35,23 +36,29 @@ def measure(point: Point, asked: Asked) -> Measured:
     return [{"time": routes.time, "bound": bound, "ratio": routes.time / bound}]
 
 
+def _disabled(rows: Sequence[Row], method: str, reason: str = "") -> Measurement | None:
+    """Return the largest ratio of a method where links are disabled."""
+    return worst_ratio([row for row in rows if row["disabled"]], method, reason)
+
+
 LIMITED = "it was at its time limit"
 
 
 QUANTITIES: dict[str, Quantity] = {
-    "extp": worst_ratio("extp", LIMITED),
-    "pmcf": worst_ratio("pmcf", "it has only link-disjoint paths to choose from"),
-    "sssp": worst_ratio("sssp"),
-    "ilp": worst_ratio("ilp-disjoint", LIMITED),
+    "extp": partial(_disabled, method="extp", reason=LIMITED),
+    "pmcf": partial(
+        _disabled, method="pmcf", reason="it has only link-disjoint paths to choose from"
+    ),
+    "sssp": partial(_disabled, method="sssp"),
+    "ilp": partial(_disabled, method="ilp-disjoint", reason=LIMITED),
 }
 
 
 def draw(rows: Sequence[Row]) -> Picture:
     """Draw a line for each method, with the spread over seeds."""
-    lines = lines_by(rows, "method", "disabled", "ratio")
-    panel = Panel("", "links disabled", "all-to-all time / certified bound", lines)
-    nodes = rows[0]["n"]
-    return Picture(f"Generalized Kautz graph, n={nodes}, d=8, links disabled", [panel])
+    panels = ratio_panels(rows, "disabled", "links disabled")
+    title = f"Generalized Kautz graph, n={rows[0]['n']}, d=8, links disabled"
+    return Picture(title, panels, columns=2)
 
 
 LINKS_DISABLED = Figure.of("links-disabled", points, measure, QUANTITIES, draw)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one label, drawn as `kind`: line, curve (a line without marks), dots or bars.
+    """Points of one label, drawn as `kind`: line, curve, bound, dots or bars.
 
-    The envelope of `low` and `high` is shaded. Bars stand side by side over `names`, or on a
-    `base`. `style` names the colour (default: the label); predictions and bounds are `dashed`.
+    A curve has no marks, and a bound is dashed, too. The envelope of `low` and `high` is shaded.
+    Bars stand side by side over `names`, or on a `base`. `style` names the colour (default: the
+    label). A line that is `cut` is dotted: the algorithm did not end.
     """
 
     label: str
@@ -20,23 +21,22 @@ class Series:
     high: Sequence[float] | None = None
     base: Sequence[float] | None = None
     style: str | None = None
-    dashed: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A published point and its source; `beyond` is +1 if the value was larger (an arrow)."""
+    """A published point; `beyond` says that the value was larger (an arrow)."""
 
     label: str
     x: float
     y: float
-    source: str
-    beyond: int = 0
+    beyond: bool = False
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; `names` label the x axis of bars."""
+    """One pair of axes; `names` label the x axis of bars, and panels of one `scale` share y."""
 
     title: str
     x: str
@@ -47,14 +47,14 @@ class Panel:
     y_log: bool = False
     names: Sequence[str] = ()
     from_zero: bool = False
+    scale: str = ""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Panels in rows of `columns`, with a legend in each or one `beside` all."""
+    """Panels in rows of `columns`."""
 
     title: str
     panels: Sequence[Panel]
     columns: int = 1
     note: str = ""
-    beside: bool = False

@@ -62,7 +62,7 @@ def reproduce(
     _require_files(asked.peers, against, results)
     require_plots()
     limit = None if time_limit is None else parse_seconds(time_limit)
-    settings = SolveSettings(time_limit=limit, cluster=cluster, stopped=stop).begin()
+    settings = SolveSettings(time_limit=limit, cluster=cluster, stopped=stop)
     require_cluster(settings)
     folder, other = Path(output), STORED if against is None else Path(against)
     measure = partial(_measured, settings=settings, progress=progress)

@@ -1,96 +1,115 @@
-"""The page of results, written from the files of figures in a folder."""
+"""The page of results, written from the rows of figures in a folder."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from alltoall.errors import FormatError
-from alltoall.figures.figure import SIZES, Figure, Verdict
-from alltoall.figures.run import stem
-from alltoall.ir.files.text import read_bytes, read_text, write_bytes, write_text
+from alltoall.figures.drawing import render
+from alltoall.figures.figure import SIZES, Asked, Figure, Finding, Row, Verdict
+from alltoall.figures.run import MACHINES, stem
+from alltoall.figures.table import WHEN, is_done, read_rows
+from alltoall.ir.files.text import read_text, write_bytes, write_text
 
-HEAD = """# Results: the claims of the paper, checked
+HEAD = Path(__file__).with_name("head.md")
+"""What the page begins with."""
 
-For whoever doubts a claim. `alltoall reproduce` writes this page; do not edit it. Each claim has
-the band in which we call it reproduced (`figures/claims.csv`), our measurement, and the verdict.
-Where the paper has a number, the band allows half of its difference to no effect, either way. A
-claim whose own quantity we cannot measure is not comparable here. Rows are in the CSV files that
-the same command writes.
-"""
 
-PICTURE = ".svg"
+class Made(NamedTuple):
+    """The rows of a figure in its largest size, the points that they lack, and the findings."""
+
+    figure: Figure
+    size: str
+    rows: list[Row]
+    missing: int
+    findings: list[Finding]
 
 
 def write_results(page: Path, figures: Sequence[Figure], folder: Path) -> None:
     """Write the page of all figures in a folder, with pictures beside it."""
-    found = [each for each in (_newest(figure, folder) for figure in figures) if each]
+    found = [made for made in (_newest(figure, folder) for figure in figures) if made]
     if not found:
         raise FormatError(f"{folder}: no figures there; expected what `alltoall reproduce` writes")
-    parts = [HEAD, _summary(found), _not_reproduced(found)]
     for made in found:
-        picture = Path(f"{made['stem']}{PICTURE}")
-        write_bytes(page.parent / page.stem / picture.name, read_bytes(folder / picture))
-        parts.append(_section(made, f"{page.stem}/{picture.name}"))
-    write_text(page, "\n".join(parts))
+        picture = page.parent / page.stem / f"{made.figure.name}.svg"
+        write_bytes(picture, render(made.figure.draw(made.rows))["svg"])
+    machines = folder / MACHINES
+    measured_on = read_text(machines).splitlines() if machines.exists() else []
+    write_text(page, results_text(found, measured_on, page.stem))
 
 
-def _newest(figure: Figure, folder: Path) -> dict[str, Any] | None:
-    """Return the findings of a figure in its largest size."""
+def results_text(found: Sequence[Made], machines: Sequence[str], pictures: str) -> str:
+    """Return the page, with pictures in a folder."""
+    parts = [read_text(HEAD), _summary(found, machines)]
+    for verdict in (Verdict.NOT_REPRODUCED, Verdict.NOT_COMPARABLE):
+        parts.append(_listed(found, verdict))
+    return "\n".join([*parts, *(_section(made, pictures) for made in found)])
+
+
+def _newest(figure: Figure, folder: Path) -> Made | None:
+    """Return a figure in its largest size with rows."""
     for size in SIZES:
-        name = stem(figure, size)
-        path = folder / f"{name}.json"
-        made: dict[str, Any] = json.loads(read_text(path)) if path.exists() else {"rows": 0}
-        if made["rows"]:
-            return {**made, "stem": name}
+        rows = read_rows(figure, folder / f"{stem(figure, size)}.csv")
+        if rows:
+            points = figure.points(Asked(size, testbed=True), rows)
+            missing = sum(not is_done(figure, point, rows) for point in points)
+            return Made(figure, size, rows, missing, figure.judge(rows))
     return None
 
 
-def _summary(found: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table of figures."""
+def _summary(found: Sequence[Made], machines: Sequence[str]) -> str:
+    """Return the table of figures, with the sum of all."""
     lines = [
-        "| figure | of the paper | size | reproduced | not comparable | date |",
-        "|---|---|---|---|---|---|",
+        "| figure | of the paper | size | reproduced | not reproduced | not comparable | date |",
+        "|---|---|---|---|---|---|---|",
     ]
+    total = Counter[Verdict]()
     for made in found:
-        verdicts = [each["verdict"] for each in made["findings"]]
-        other = verdicts.count(Verdict.NOT_COMPARABLE)
-        same = f"{verdicts.count(Verdict.REPRODUCED)} of {len(verdicts) - other}"
-        size = made["size"] if made["complete"] else f"{made['size']}, not complete"
+        count = Counter(each.verdict for each in made.findings)
+        total += count
+        name, source = made.figure.name, made.figure.source
+        lack = f", {made.missing} points not measured" if made.missing else ""
+        date = max(row[WHEN] for row in made.rows)[:10]
         lines.append(
-            f"| [`{made['figure']}`](#{made['figure']}) | {made['source']} | {size} | {same} | "
-            f"{other or ''} | {made['date']} |"
+            f"| [`{name}`](#{name}) | {source} | {made.size}{lack} | {_counts(count)} | {date} |"
         )
-    machines = "; ".join(sorted({made["machine"] for made in found}))
-    return "\n".join([*lines, "", f"Measured on {machines}.", ""])
+    lines.append(f"| all | | | {_counts(total)} | |")
+    measured = [f"Measured on {'; '.join(machines)}.", ""] if machines else []
+    return "\n".join([*lines, "", *measured])
 
 
-def _not_reproduced(found: Sequence[Mapping[str, Any]]) -> str:
-    """Return the claims that do not hold; the table of their figure says why."""
+def _counts(count: Counter[Verdict]) -> str:
+    return " | ".join(str(count[verdict] or "") for verdict in Verdict)
+
+
+def _listed(found: Sequence[Made], verdict: Verdict) -> str:
+    """Return the claims of a verdict with the numbers; the table of their figure says why."""
     lines = [
-        f"- [`{made['figure']}`](#{made['figure']}): {each['claim']}"
+        f"- [`{made.figure.name}`](#{made.figure.name}): {each.claim}: {each.measured}"
         for made in found
-        for each in made["findings"]
-        if each["verdict"] == Verdict.NOT_REPRODUCED
+        for each in made.findings
+        if each.verdict == verdict
     ]
-    return "\n".join(["## Not reproduced", "", *(lines or ["Nothing."]), ""])
+    return "\n".join([f"## {verdict.capitalize()}", "", *(lines or ["Nothing."]), ""])
 
 
-def _section(made: Mapping[str, Any], picture: str) -> str:
+def _section(made: Made, pictures: str) -> str:
+    name = made.figure.name
     rows = [
-        f"| {each['claim']} | {each['expected']} | {each['measured']} | {_verdict(each)} |"
-        for each in made["findings"]
+        f"| {each.claim} | {each.expected} | {each.measured} | {_verdict(each)} |"
+        for each in made.findings
     ]
     lines = (
-        *(f"## {made['figure']}", ""),
-        *(f"{made['title']}: {made['rows']} rows.", ""),
-        *(f"![{made['figure']}]({picture})", ""),
+        *(f"## {name}", ""),
+        *(f"{made.figure.title}: {len(made.rows)} rows.", ""),
+        *(f"![{name}]({pictures}/{name}.svg)", ""),
         *("| claim | reproduced if | measured | verdict |", "|---|---|---|---|", *rows, ""),
     )
     return "\n".join(lines)
 
 
-def _verdict(finding: Mapping[str, Any]) -> str:
-    word = finding["verdict"]
-    word = f"**{word}**" if word == Verdict.NOT_REPRODUCED else word
-    return f"{word}: {finding['reason']}" if finding["reason"] else word
+def _verdict(finding: Finding) -> str:
+    word = str(finding.verdict)
+    word = f"**{word}**" if finding.verdict == Verdict.NOT_REPRODUCED else word
+    return f"{word}: {finding.reason}" if finding.reason else word

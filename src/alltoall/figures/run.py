@@ -20,7 +20,7 @@ from alltoall.errors import UsageError
 from alltoall.figures.drawing import render
 from alltoall.figures.figure import Asked, Figure, Finding, Measured, Point, Row, Verdict
 from alltoall.figures.table import WHEN, header, is_done, key, read_rows, write_rows
-from alltoall.ir.files.text import write_bytes, write_text
+from alltoall.ir.files.text import read_text, write_bytes, write_text
 
 Measure = Callable[[Figure, Sequence[Point], Asked], Iterator[Measured]]
 """Measures points in order, here or on a cluster; it may end early."""
@@ -87,6 +87,8 @@ def measure_figure(
                 new += 1
             if late():
                 break
+        if new:
+            _note_machine(folder / MACHINES)
         # Judge the rows of the file, whether measured now or before.
         return read_rows(figure, path), new, not _next_batch(figure, asked, rows)
 
@@ -137,6 +139,12 @@ def write_figure(
     return made
 
 
+def _note_machine(path: Path) -> None:
+    """Add this machine to those on which rows of a folder were measured."""
+    known = read_text(path).splitlines() if path.exists() else []
+    write_text(path, "\n".join(dict.fromkeys([*known, machine()])) + "\n")
+
+
 def machine() -> str:
     """Describe this machine in a few words."""
     return (
@@ -174,6 +182,9 @@ def _locked(folder: Path) -> Iterator[None]:
     finally:
         os.close(handle)
 
+
+MACHINES = "machines.txt"
+"""The file of a folder with the machines on which its rows were measured."""
 
 STORED = Path(__file__).parent / "stored"
 """Folder of the rows in the package."""

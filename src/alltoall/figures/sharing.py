@@ -152,7 +152,8 @@ def draw(rows: Sequence[Row]) -> Picture:
     ):
         found = [{**row, "ratio": row["time"] / row["bound"]} for row in where(rows, kind=kind)]
         lines = lines_by(found, "way", "x", "ratio")
-        panels.append(Panel(title, x, "time / certified bound", lines))
+        y = "time / certified bound"
+        panels.append(Panel(title, x, y, lines, scale=y))
     return Picture("Groups, skew and jobs", panels, columns=3)
 
 

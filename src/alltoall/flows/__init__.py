@@ -52,7 +52,7 @@ def solve(problem: Problem, method: str = "auto", settings: SolveSettings | None
         raise UsageError(f"unknown method {method!r}; expected one of auto, {', '.join(METHODS)}")
     chosen = method_for_size(problem) if method == "auto" else METHODS[method]
     units = normal_units(problem)
-    return units.restored(chosen(units.problem, (settings or SolveSettings()).begin()))
+    return units.restored(chosen(units.problem, settings or SolveSettings()))
 
 
 def prove(problem: Problem) -> Flow:

@@ -31,8 +31,7 @@ from alltoall.ir.demand import Demand
 from alltoall.ir.jobs import MOST_JOBS, Job, JobRates, joint_demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.lp.matrix import Entries, sparse_matrix
-from alltoall.lp.program import LinearProgram
+from alltoall.lp.program import Entries, LinearProgram, sparse_matrix
 from alltoall.lp.solve import solve_program, solvers_to_try
 from alltoall.paths.shortest import shortest_distances
 from alltoall.settings import SolveSettings

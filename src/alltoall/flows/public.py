@@ -34,7 +34,7 @@ from alltoall.topologies.given import (
 from alltoall.topologies.groups import GivenGroups
 
 if TYPE_CHECKING:
-    from alltoall.flows.description import Description
+    from alltoall.flows.bounds import Description
 
 
 def solve(
@@ -71,7 +71,6 @@ def solve(
     demand = collected(demand)
     problem = problem_of(given, demand, groups, background, link_bandwidth)
     jobs = jobs_in(demand, problem.topology)
-    settings = settings.begin()
     learnt: dict[str, Any] = shard_size(problem, bytes)
     if jobs is None:
         flow = find_flow(problem, name, settings)
@@ -112,7 +111,7 @@ def fair_rates(
     """
     settings = search_settings({}, gap, time_limit, threads, progress, stop)
     topology = with_unit(without_background(topology_of(given), background), link_bandwidth)
-    return find_job_rates(topology, jobs_of(jobs, topology), settings.begin())
+    return find_job_rates(topology, jobs_of(jobs, topology), settings)
 
 
 def find_job_rates(
@@ -155,5 +154,5 @@ def describe(
 
     """
     problem = problem_of(given, demand, groups)
-    found: Description = load("alltoall.flows.description:describe_problem")(problem)
+    found: Description = load("alltoall.flows.bounds:describe_problem")(problem)
     return found

@@ -1,12 +1,9 @@
 """Run independent items of work: in this process, on threads, in processes, or on a Dask cluster.
 
-All of them yield results in the order of the items, report progress, keep the time limit, and
-cancel waiting items when they end early. Only a few items are under way at a time, so that memory
-does not grow with their number. A Dask scheduler keeps every item until its result has arrived
-here, and runs it again if its worker is lost.
-
-`run_apart` is for independent items: results come as they end, and a worker that dies takes only
-its own item with it.
+All of them report progress, keep the time limit, and cancel waiting items when they end early. Only
+a few items are under way at a time, so that memory does not grow with their number. A worker
+process that dies takes only its own item with it, which runs once more. A Dask scheduler keeps
+every item until its result has arrived here, and runs it again if its worker is lost.
 """
 
 import signal
@@ -14,13 +11,14 @@ import socket
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from importlib import import_module
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, TypeVar, cast
 
 from alltoall.errors import MissingComponentError, how_to_install
 from alltoall.ir.words import ProgressMessage
@@ -88,8 +86,10 @@ def run_all(
             results = _one_by_one(function, items, settings)
         else:
             engine = stack.enter_context(_engine(settings, local, workers))
-            results = _in_order(function, items, engine, settings)
-        stack.enter_context(closing(results))
+            ended = stack.enter_context(
+                closing(_ended(function, items, engine, settings, in_order=True))
+            )
+            results = (future.result() for _, future in ended)
         for done, result in enumerate(results, start=1):
             settings.report(ProgressMessage.of_count(f"{what}: {done} of {count}", done, count))
             yield result
@@ -97,49 +97,24 @@ def run_all(
 
 def run_apart(
     function: Callable[[Item], Result], items: Sequence[Item], settings: SolveSettings
-) -> Generator[tuple[int, Result | MissingComponentError], None, None]:
+) -> Iterator[tuple[int, Result | MissingComponentError]]:
     """Yield the place and the result of every item as it ends; raise TimeoutError when late.
 
-    An item whose worker died runs once more; if that dies too, the error stands for its result.
-    Running items end when the caller stops. The function must be importable, and its first
-    exception ends everything.
+    If the workers of an item died, the error stands for its result. Running items end when the
+    caller stops. The function must be importable, and its first exception ends everything.
     """
-    run = _in_own_processes if settings.cluster is None else _apart_on_cluster
-    return run(function, items, settings)
-
-
-def _in_own_processes(
-    function: Callable[[Item], Result], items: Sequence[Item], settings: SolveSettings
-) -> Generator[tuple[int, Result | MissingComponentError], None, None]:
-    from multiprocessing.connection import wait  # noqa: PLC0415 (slow to import)
-
-    waiting = deque((place, False) for place in range(len(items)))
-    idle: list[_Worker] = []
-    busy: dict[Any, tuple[_Worker, int, bool]] = {}
-    try:
-        while waiting or busy:
-            while waiting and len(busy) < settings.workers:
-                worker = idle.pop() if idle else _Worker()
-                worker.send(function, items[waiting[0][0]])
-                busy[worker.pipe] = (worker, *waiting.popleft())
-            settings.check_time()
-            for pipe in wait(list(busy), POLL_SECONDS):
-                worker, place, again = busy.pop(pipe)
-                try:
-                    found = worker.pipe.recv()
-                    idle.append(worker)
-                except (EOFError, OSError):
-                    code = worker.end()
-                    if not again:
-                        waiting.append((place, True))
-                        continue
-                    found = MissingComponentError(f"its worker process died twice, {_death(code)}")
-                if isinstance(found, _Raised):
-                    raise found.error
-                yield place, found
-    finally:
-        for worker in (*idle, *(each for each, _, _ in busy.values())):
-            worker.end()
+    lost = () if settings.cluster is None else (_distributed().KilledWorker,)
+    with (
+        _engine(settings, Local.PROCESSES, min(settings.workers, len(items))) as engine,
+        closing(_ended(function, items, engine, settings, in_order=False)) as ended,
+    ):
+        for place, future in ended:
+            try:
+                yield place, future.result()
+            except MissingComponentError as error:
+                yield place, error
+            except lost as error:
+                yield place, MissingComponentError(f"its workers died: {error}")
 
 
 class _Worker:
@@ -151,7 +126,7 @@ class _Worker:
         ours, theirs = socket.socketpair()
         with theirs:
             command = [sys.executable, "-c", SERVING, str(theirs.fileno()), *sys.path]
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -160,16 +135,53 @@ class _Worker:
             )
         self.pipe: Any = Connection(ours.detach())
 
-    def send(self, function: Callable[..., Any], item: object) -> None:
-        """Send an item; a dead process is noticed when its result is read."""
-        with suppress(OSError):
-            self.pipe.send((function, item))
-
     def end(self) -> int:
         """End the process; return its exit code."""
+        self.process.kill()
         self.pipe.close()
-        self._process.kill()
-        return self._process.wait()
+        return self.process.wait()
+
+
+class _Processes:
+    """Worker processes, each of which serves one thread at a time."""
+
+    def __init__(self) -> None:
+        self.started: list[_Worker] = []
+        self.idle: list[_Worker] = []
+        self.over, self.lock = False, threading.Lock()
+
+    def run(self, function: Callable[[Item], Result], item: Item) -> Result:
+        """Return the result of an item; run it once more if its process dies."""
+        code = 0
+        for _ in range(2):
+            with self.lock:
+                if self.over:
+                    break
+                if not self.idle:
+                    self.idle.append(_Worker())
+                    self.started.append(self.idle[-1])
+                worker = self.idle.pop()
+            try:
+                worker.pipe.send((function, item))
+                found = worker.pipe.recv()
+            except (EOFError, OSError):
+                code = worker.end()
+                continue
+            self.idle.append(worker)
+            if isinstance(found, _Raised):
+                raise found.error
+            return cast("Result", found)
+        end = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        if code == -signal.SIGKILL:
+            end = "killed (signal 9): is there enough memory for it?"
+        raise MissingComponentError(f"its worker process died twice, {end}")
+
+    def kill(self) -> None:
+        """End all processes, which ends the threads that wait for them."""
+        with self.lock:
+            self.over = True
+        for worker in self.started:
+            worker.process.kill()
 
 
 @dataclass(frozen=True)
@@ -177,13 +189,6 @@ class _Raised:
     """An exception that a worker sends instead of a result."""
 
     error: Exception
-
-
-def _death(code: int) -> str:
-    """Return the end of a process in words."""
-    if code == -signal.SIGKILL:
-        return "killed (signal 9): is there enough memory for it?"
-    return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
 def serve(descriptor: int) -> None:
@@ -199,34 +204,6 @@ def serve(descriptor: int) -> None:
             except Exception as error:
                 found = _Raised(error)
             pipe.send(found)
-
-
-def _apart_on_cluster(
-    function: Callable[[Item], Result], items: Sequence[Item], settings: SolveSettings
-) -> Generator[tuple[int, Result | MissingComponentError], None, None]:
-    assert settings.cluster is not None
-    killed = _distributed().KilledWorker
-    with _cluster(settings.cluster, alone=True) as engine:
-        waiting, busy = deque(range(len(items))), dict[Any, int]()
-        try:
-            while waiting or busy:
-                while waiting and len(busy) < engine.window:
-                    place = waiting.popleft()
-                    busy[engine.submit(function, items[place])] = place
-                settings.check_time()
-                ended = [future for future in busy if future.done()]
-                if not ended:
-                    with suppress(TimeoutError):  # Unlike done(), this notices a lost scheduler.
-                        next(iter(busy)).exception(timeout=POLL_SECONDS)
-                for future in ended:
-                    place = busy.pop(future)
-                    try:
-                        yield place, future.result()
-                    except killed as error:
-                        yield place, MissingComponentError(f"its workers died: {error}")
-        finally:
-            for future in busy:
-                future.cancel()
 
 
 def until_late(results: Iterable[Result]) -> Iterator[Result]:
@@ -252,40 +229,35 @@ def _one_by_one(
         yield result
 
 
-def _in_order(
+def _ended(
     function: Callable[[Item], Result],
     items: Iterable[Item],
     engine: _Engine,
     settings: SolveSettings,
-) -> Generator[Result, None, None]:
-    """Yield results in order, with a window of items under way; cancel the rest at the end."""
-    waiting: deque[Any] = deque()
+    in_order: bool,
+) -> Generator[tuple[int, Any], None, None]:
+    """Yield the place and the future of each item that ended, with a window of items under way."""
+    busy: dict[Any, int] = {}
+    waiting = enumerate(items)
     try:
-        for item in items:
-            waiting.append(engine.submit(function, item))
-            if len(waiting) >= engine.window:
-                yield _result(waiting[0], settings)
-                waiting.popleft()
-        while waiting:
-            yield _result(waiting[0], settings)
-            waiting.popleft()
+        while True:
+            for place, item in islice(waiting, engine.window - len(busy)):
+                busy[engine.submit(function, item)] = place
+            if not busy:
+                return
+            first = next(iter(busy))
+            left = settings.seconds_left()
+            with suppress(TimeoutError):  # Unlike the result, only of the waiting itself.
+                first.exception(timeout=POLL_SECONDS if left is None else min(POLL_SECONDS, left))
+            settings.check_time()
+            for future in [first] if in_order else list(busy):
+                if future.done():
+                    yield busy[future], future
+                    del busy[future]
+                    settings.check_time()
     finally:
-        for future in waiting:
+        for future in busy:
             future.cancel()
-
-
-def _result(future: Any, settings: SolveSettings) -> Any:
-    while not future.done():
-        left = settings.seconds_left()
-        try:
-            # Unlike the result, this raises only for the waiting itself.
-            future.exception(timeout=POLL_SECONDS if left is None else min(POLL_SECONDS, left))
-        except TimeoutError:
-            if settings.out_of_time():
-                raise
-    result = future.result()
-    settings.check_time()
-    return result
 
 
 @contextmanager
@@ -294,30 +266,22 @@ def _engine(settings: SolveSettings, local: Local, workers: int) -> Iterator[_En
     if settings.cluster is not None:
         with _cluster(settings.cluster, local is Local.PROCESSES) as engine:
             yield engine
-    elif local is Local.THREADS:
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 (slow to import)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 (slow to import)
 
+    processes = _Processes()
+    try:
         with ThreadPoolExecutor(workers) as threads:
-            yield _Engine(threads.submit, ITEMS_AHEAD * workers)
-    else:
-        with _processes(workers) as engine:
-            yield engine
-
-
-@contextmanager
-def _processes(workers: int) -> Iterator[_Engine]:
-    import multiprocessing  # noqa: PLC0415 (both are slow to import)
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
-
-    # Forking a process that has run compiled threads can deadlock; spawned workers cannot.
-    context = multiprocessing.get_context("spawn")
-    ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent.
-    with ProcessPoolExecutor(workers, context, signal.signal, ignored) as pool:
-        try:
-            yield _Engine(pool.submit, ITEMS_AHEAD * workers)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            submit: Callable[..., Any] = threads.submit
+            if local is Local.PROCESSES:
+                submit = partial(submit, processes.run)
+            try:
+                yield _Engine(submit, ITEMS_AHEAD * workers)
+            finally:
+                processes.kill()
+    finally:
+        for worker in processes.started:
+            worker.end()
 
 
 @contextmanager
@@ -327,7 +291,7 @@ def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
 
     distributed = _distributed()
     try:
-        with _client(distributed, address) as client:
+        with closing(_client(distributed, address)) as client:
             threads = sum(client.nthreads().values())
 
             def submit(function: Callable[[Any], Any], item: Any) -> Any:
@@ -351,9 +315,8 @@ def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
         ) from error
 
 
-@contextmanager
-def _client(distributed: Any, address: str) -> Iterator[Any]:
-    """Connect a client to a cluster that answers and has a worker."""
+def _client(distributed: Any, address: str) -> Any:
+    """Return a client of a cluster that answers and has a worker."""
     try:
         client = distributed.Client(address, timeout=SCHEDULER_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -362,16 +325,14 @@ def _client(distributed: Any, address: str) -> Iterator[Any]:
             "or check the address"
         ) from error
     try:
-        try:
-            client.wait_for_workers(1, timeout=WORKER_SECONDS)
-        except TimeoutError:
-            raise MissingComponentError(
-                f"the Dask scheduler at {address} has no workers; start some with "
-                f"`dask worker {address}`"
-            ) from None
-        yield client
-    finally:
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+    except TimeoutError:
         client.close()
+        raise MissingComponentError(
+            f"the Dask scheduler at {address} has no workers; start some with "
+            f"`dask worker {address}`"
+        ) from None
+    return client
 
 
 def _distributed() -> Any:

@@ -4,7 +4,8 @@ import difflib
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from alltoall.errors import TopologyError, UsageError
 
@@ -168,3 +169,10 @@ def not_a_link(
 def close_names(text: str, names: Collection[str]) -> list[str]:
     """Return up to three names that are similar to a text."""
     return difflib.get_close_matches(text[:MAX_NAME], list(names)[:MAX_COMPARED], n=3)
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Return file names without folders, unless two would be equal."""
+    short = [Path(path).name or path for path in paths]
+    pairs = zip(paths, short, strict=True)
+    return [brief if short.count(brief) == 1 else path for path, brief in pairs]

@@ -10,11 +10,11 @@ from alltoall.ir.answer import GIGA, Answer
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
-from alltoall.ir.quantities import parse_size
+from alltoall.ir.quantities import parse_size, rate_in_words
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import PROVEN
+from alltoall.ir.words import PROVEN, percent, rate_of
 
 Summary: TypeAlias = dict[str, Any]
 
@@ -113,6 +113,71 @@ def shard_size(problem: Problem, given: str | int | None) -> Summary:
             "100G, or give capacities their units in an edge list"
         )
     return {"bytes": size}
+
+
+ENDED = {
+    "within_gap": " (within the gap asked for)",
+    "time_limit": " (ended by the time limit)",
+    "interrupted": " (interrupted)",
+}
+"""Endings of searches without a proven optimum."""
+
+SAME = 1e-4
+"""Shares below this are not mentioned."""
+
+
+def headline(summary: Mapping[str, Any]) -> list[str]:
+    """Compare an answer with the proven limit and with shortest paths."""
+    return [*filter(None, (_reached(summary), _against_shortest_paths(summary)))]
+
+
+def _reached(summary: Mapping[str, Any]) -> str:
+    gap, status, rate = summary["gap"], summary.get("status"), summary.get("throughput_GBps")
+    limit = summary["bound"] if rate is None else summary.get("throughput_bound_GBps")
+    answer = shard_times(summary["time"]) if rate is None else f"{rate_of(rate)} per node"
+    if status == "optimal" or 0 <= gap <= PROVEN:
+        return f"{answer}, the proven {'minimum' if rate is None else 'maximum'}"
+    if not limit:
+        return answer
+    beyond = f"{percent(gap)} above the proven limit of {limit:.6g}"
+    if rate is not None:
+        beyond = f"{percent(gap / (1 + gap))} below the proven limit of {rate_of(limit)}"
+    return f"{answer}, {beyond}{ENDED.get(str(status), '')}"
+
+
+def shard_times(time: float) -> str:
+    """Return a time in shards over a link of capacity 1."""
+    return f"{time:.6g} shard time{'' if f'{time:.6g}' == '1' else 's'}"
+
+
+def _against_shortest_paths(summary: Mapping[str, Any]) -> str | None:
+    if "shortest_path_time" not in summary:
+        return None
+    time, rate = summary["shortest_path_time"], summary.get("shortest_path_throughput_GBps")
+    reach = shard_times(time) if rate is None else rate_of(rate)
+    more = time / summary["time"] - 1
+    if abs(more) < SAME:
+        return f"as much as shortest-path routing ({reach})"
+    side = "more" if more > 0 else "less"
+    what = f"{side} throughput" if rate is None else side
+    return f"{percent(abs(more))} {what} than shortest-path routing ({reach})"
+
+
+def proof_in_words(summary: Mapping[str, Any]) -> str:
+    """Return the proven limit and its reason."""
+    limit = summary.get("throughput_bound_GBps")
+    proof = f"({summary['proof']}; verified)"
+    if limit is not None:
+        return f"no routing can exceed {rate_of(limit)} per node {proof}"
+    return f"no routing can take less than {summary['bound']:.6g} {proof}"
+
+
+def link_in_words(summary: Mapping[str, Any]) -> str | None:
+    """Return the rate of the links, or its range, or None if unknown."""
+    if "link_GBps" not in summary:
+        return None
+    least, most = (rate_in_words(rate * 1e9) for rate in summary["link_GBps"])
+    return least if least == most else f"{least} to {most}"
 
 
 OPTIMAL_NOTE = (

@@ -1,5 +1,6 @@
 """Text for people: names on one line, short numbers and lists, progress messages."""
 
+import difflib
 import re
 from collections.abc import Iterable
 from math import log
@@ -75,6 +76,12 @@ def listed(items: Iterable[object]) -> str:
     found = list(items)
     more = f", and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
     return ", ".join(map(str, found[:SHOWN])) + more
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a hint at the known name that is closest to a wrong one, if any is close."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}? " if close else ""
 
 
 class ProgressMessage(str):

@@ -11,7 +11,8 @@ import numpy as np
 from alltoall.errors import FormatError, UsageError
 from alltoall.grammar import TARGETS as KEYS
 from alltoall.grammar import read_words
-from alltoall.ir.files.artefacts import FORMATS, Artefact, artefact_of
+from alltoall.ir.files.artefacts import FORMATS, artefact_of
+from alltoall.ir.files.json.saved_answers import Artefact
 from alltoall.ir.files.node_tables import read_node_rows, read_node_values, read_ranks
 from alltoall.ir.files.text import decode, read_bytes, require_size, write_bytes
 from alltoall.ir.flow import Flow

@@ -4,8 +4,7 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, eye_array, vstack
 
-from alltoall.lp.matrix import to_scipy
-from alltoall.lp.program import LinearProgram, LPResult, Vector
+from alltoall.lp.program import LinearProgram, LPResult, Vector, to_scipy
 from alltoall.lp.settings import LPSettings, LPStatus
 
 _STATUS = {

@@ -4,8 +4,7 @@ import gurobipy
 import numpy as np
 
 from alltoall.errors import MissingComponentError
-from alltoall.lp.matrix import to_scipy
-from alltoall.lp.program import LinearProgram, LPResult
+from alltoall.lp.program import LinearProgram, LPResult, to_scipy
 from alltoall.lp.settings import LPSettings, LPStatus
 
 _STATUS = {

@@ -1,7 +1,7 @@
 """Chunks that choose from listed paths, and from phases: each phase has its own copy of every link.
 
 With one phase this picks paths (weights to chunks), with one path it picks phases (injection
-control). Prices are those of `place` or of `negotiate`.
+control). Prices are those of `negotiate`.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,8 @@ from alltoall import core
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never
-from alltoall.placing.negotiate import NEGOTIATION, Budgets, Negotiation
-from alltoall.placing.place import DEFAULTS
-from alltoall.placing.rounds import grow_steeper
+from alltoall.placing.chunks import grow_steeper
+from alltoall.placing.negotiate import NEGOTIATION, Budgets, Negotiation, NegotiationParams
 from alltoall.settings import Late
 
 UNPLACED = -1
@@ -61,62 +60,6 @@ class Choice:
     phase: Ints
 
 
-@dataclass(eq=False)
-class _Spreading:
-    """Chunks that choose in a random order, at exponential prices."""
-
-    chunks: ListedChunks
-    order: Ints
-    choice: Choice
-    capacity: Floats
-    load: Floats
-    expected: float
-    best: Ints
-    least: float = np.inf
-
-    @property
-    def count(self) -> int:
-        """The number of chunks."""
-        return self.chunks.count
-
-    def move(self, begin: int, steepness: float) -> int:
-        """Let some chunks choose again."""
-        if begin == 0:
-            self.scale = steepness / (self.capacity * self.expected)
-        chunks = self.chunks
-        return core.choose(
-            chunks.start, chunks.link, chunks.low, chunks.high, len(self.capacity), 1, chunks.size,
-            self.order, begin, CHOICES_PER_CALL, self.scale, steepness, self.load,
-            self.choice.path, self.choice.phase,
-        )  # fmt: skip
-
-    def end_round(self) -> bool:
-        """Keep the best choice."""
-        self.expected = float((self.load / self.capacity).max())
-        if self.expected < self.least:
-            self.best, self.least = self.choice.path.copy(), self.expected
-        return False
-
-
-def pick_paths(chunks: ListedChunks, capacity: Floats, seed: int, late: Late = never) -> Ints:
-    """Return a path per chunk with a low largest load.
-
-    When it is `late`, the best so far is returned; the first round is always done.
-    """
-    order = np.random.default_rng(seed).permutation(chunks.count).astype(np.int64)
-    choice = Choice(np.array(chunks.low), np.full(chunks.count, UNPLACED))
-    # No load is known yet: expect all links to share the first paths evenly.
-    hops = np.diff(chunks.start)[chunks.low]
-    expected = float((hops * chunks.size).sum() / capacity.sum())
-    state = _Spreading(
-        chunks, order, choice, capacity, np.zeros(len(capacity)), expected, choice.path
-    )
-    steepness = DEFAULTS.steepness(expected, capacity, float(chunks.size.mean()))
-    grow_steeper(state, steepness[:1], never)
-    grow_steeper(state, steepness[1:], late)
-    return state.best
-
-
 @dataclass(frozen=True, eq=False)
 class _Choosing(Negotiation):
     """Chunks that choose a path and a phase within budgets of the links of each phase."""
@@ -144,22 +87,23 @@ def negotiate_listed(
     budget: Floats,
     seed: int,
     late: Late = never,
-) -> Choice | None:
-    """Return choices in which no link of phase k is used for longer than `budget[k]`, if found."""
+    params: NegotiationParams = NEGOTIATION,
+) -> tuple[Choice, bool]:
+    """Return choices by which phase k takes at most `budget[k]` and True, or the last and False."""
     order = np.random.default_rng(seed).permutation(chunks.count).astype(np.int64)
     choice = Choice(np.array(begin.path), np.array(begin.phase))
     phases, links = len(budget), topology.links
     budgets = Budgets(
         np.outer(budget, topology.capacity).ravel(), np.ones(phases * links),
-        float(chunks.size.mean()), NEGOTIATION,
+        float(chunks.size.mean()), params,
     )  # fmt: skip
     placed = choice.phase != UNPLACED
     used = Choice(choice.path[placed], choice.phase[placed])
     busy = phase_loads(topology, chunks, used, phases, chunks.size[placed])
     budgets.load += (busy * topology.capacity).ravel()
     state = _Choosing(budgets, order, chunks, choice, links, phases)
-    grow_steeper(state, NEGOTIATION.steepness(), late)
-    return choice if budgets.excess == 0.0 else None
+    grow_steeper(state, params.steepness(), late)
+    return choice, budgets.excess == 0.0
 
 
 def phase_loads(

@@ -18,9 +18,8 @@ from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never
 from alltoall.paths.blocks import BLOCK_CELLS
 from alltoall.paths.shortest import core_graph
-from alltoall.placing.chunks import Chunks, Table
+from alltoall.placing.chunks import Chunks, Table, grow_steeper
 from alltoall.placing.network import WAITING_COST, Network
-from alltoall.placing.rounds import grow_steeper
 from alltoall.settings import Late
 
 MOST_PRESSURE = 1e3

@@ -18,9 +18,8 @@ from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import NOTHING
 from alltoall.lp.settings import never
 from alltoall.paths.blocks import row_blocks
-from alltoall.placing.chunks import Chunks, Table, path_room
+from alltoall.placing.chunks import Chunks, Table, grow_steeper, path_room
 from alltoall.placing.network import Network
-from alltoall.placing.rounds import grow_steeper
 from alltoall.settings import Late
 
 

@@ -1,28 +1,20 @@
 """The part of a page about one answer or topology: its verified numbers and its loads."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from alltoall.check.flow import check_flow
-from alltoall.check.routes import check_routes
-from alltoall.check.schedule import check_schedule
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.fabric import Rate
 from alltoall.ir.flow import Flow
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.summaries import Summary, link_in_words
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import PROVEN, percent, span, status_in_words
 from alltoall.reports.diagram import Diagram
 from alltoall.reports.frames import MOST_CELLS, player_content
-from alltoall.reports.headline import (
-    headline_content,
-    proof_content,
-    scale_of,
-    standing,
-)
+from alltoall.reports.headline import facts_of_answer, headline_content, proof_content
 from alltoall.reports.packed import packed_floats
 from alltoall.reports.pair_paths import MOST_HOPS, path_content
 
@@ -36,12 +28,12 @@ Answer = Flow | Routes | Schedule
 Facts = list[list[str]]
 """Labels and texts, the most important first."""
 
-CHECKERS: dict[type, tuple[Callable[[Any], object], str]] = {
-    Flow: (check_flow, "conserves flow, fits every capacity and meets the demand"),
-    Routes: (check_routes, "routes are paths and carry the demand"),
-    Schedule: (check_schedule, "delivers every chunk, and sends none before it has arrived"),
+CHECKED = {
+    Flow: "conserves flow, fits every capacity and meets the demand",
+    Routes: "routes are paths and carry the demand",
+    Schedule: "delivers every chunk, and sends none before it has arrived",
 }
-"""The checker of each kind, and what it proves."""
+"""What the checker of each kind proves."""
 
 
 def busy_shares(answer: Answer) -> Floats:
@@ -65,15 +57,16 @@ def answer_content(
 ) -> dict[str, Any]:
     """Return the page content of an answer that shares the page with `sharing` others."""
     bounded, share = answer.bound > 0, busy_shares(answer)
+    summary = facts_of_answer(answer, rate, shortest)
     content = {
         "kind": type(answer).__name__.lower(),
         "method": answer.method,
         "time": answer.time,
         "bound": answer.bound if bounded else None,
         "gap": answer.gap if bounded else None,
-        "headline": headline_content(answer, rate, shortest),
+        "headline": headline_content(summary),
         "proof": proof_content(answer.bottleneck(), diagram),
-        "facts": _facts(answer, rate, share),
+        "facts": _facts(answer, summary, share),
         "share": packed_floats(diagram.fullest(share)),
         **_loads(diagram.topology, share),
     }
@@ -110,32 +103,23 @@ def topology_content(topology: Topology) -> dict[str, Any]:
     }
 
 
-def _facts(answer: Answer, rate: Rate | None, share: Floats) -> Facts:
-    topology, scale = answer.problem.topology, scale_of(answer, rate)
+def _facts(answer: Answer, summary: Summary, share: Floats) -> Facts:
+    topology, links = answer.problem.topology, link_in_words(summary)
     idle = int(np.count_nonzero(share == 0))
     busy = f"{percent(float(share.mean()))} of the time, the average of all links"
     layered = isinstance(answer, Routes) and answer.layers is not None
-    links = [] if scale.fabric is None else [["links", scale.fabric.links_in_words()]]
     return [
         ["time", f"{answer.time:.9g} shard times (one shard over a link of capacity 1)"],
-        ["gap", "none: optimal, and proven" if answer.gap <= PROVEN else standing(answer, scale)],
-        ["saturated", _saturated(topology, answer.bottleneck().fullest)],
+        ["saturated", summary["saturated"]],
         ["busy", busy + (f"; {idle:,} idle" if idle else "")],
         *_own(answer),
         ["method", answer.method],
         _network(topology),
-        *links,
-        ["checked", CHECKERS[type(answer)][1] + (", cannot deadlock in its layers" * layered)],
+        *([] if links is None else [["links", links]]),
+        ["checked", CHECKED[type(answer)] + (", cannot deadlock in its layers" * layered)],
         *_made_by(answer.provenance),
         *_notes(topology),
     ]
-
-
-def _saturated(topology: Topology, links: Ints) -> str:
-    """Return the number of saturated links and the name of one."""
-    if len(links) == topology.links:
-        return f"all {topology.links:,} links"
-    return f"{len(links):,} of {topology.links:,} links, e.g. {topology.link_name(int(links[0]))}"
 
 
 def _own(answer: Answer) -> Facts:

@@ -6,19 +6,20 @@ the room in a page.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from alltoall.check.answers import check_answer
 from alltoall.check.flow import check_topology
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.fabric import Rate
+from alltoall.ir.names import short_names
 from alltoall.ir.problem import Problem
 from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
-from alltoall.reports.answers import CHECKERS, Answer, answer_content, topology_content
+from alltoall.reports.answers import Answer, answer_content, topology_content
 from alltoall.reports.diagram import Diagram, draw_topology
 from alltoall.reports.next_commands import next_commands
 from alltoall.reports.runs import Run
@@ -53,9 +54,14 @@ def content_of(
     ]
     views = [page.view(each, each.noun) for each in entries if not isinstance(each.noun, Run)]
     _compare(views)
+    names = [each.name for each in entries]
+    subject = f"All-to-all on {len(page.diagrams)} topologies"
+    if len(page.diagrams) < 2:
+        only = [f"All-to-all on {each.topology.name}" for each in page.diagrams]
+        subject = next(iter(only), "All-to-all: measured and predicted")
     return {
-        "title": title or _title(page.diagrams),
-        "names": _short_names([each.name for each in entries]),
+        "title": title or subject,
+        "names": dict(zip(names, short_names(names), strict=True)),
         "fabrics": [each.content() for each in page.diagrams],
         "views": views,
         "runs": runs,
@@ -93,7 +99,7 @@ class _Page:
         if isinstance(noun, Topology):
             check_topology(noun)
             return {**shared, "fabric": self._place(noun), **topology_content(noun)}
-        CHECKERS[type(noun)][0](noun)
+        check_answer(noun)
         topology = noun.problem.topology
         place, problem = self._place(topology), self._problem(noun.problem)
         content = answer_content(
@@ -144,23 +150,6 @@ def _compare(views: Sequence[dict[str, Any]]) -> None:
     for view in answers:
         bound = best[view["problem"]]
         view["ratio"] = view["time"] / bound if bound > 0 else None
-
-
-def _title(diagrams: Sequence[Diagram]) -> str:
-    if not diagrams:
-        return "All-to-all: measured and predicted"
-    if len(diagrams) == 1:
-        return f"All-to-all on {diagrams[0].topology.name}"
-    return f"All-to-all on {len(diagrams)} topologies"
-
-
-def _short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return file names without folders, unless two would be equal."""
-    short = [Path(name).name or name for name in names]
-    return {
-        name: brief if short.count(brief) == 1 else name
-        for name, brief in zip(names, short, strict=True)
-    }
 
 
 def _next(entry: Entry, rate: Rate | None) -> list[dict[str, str]]:

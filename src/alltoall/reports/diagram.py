@@ -6,12 +6,11 @@ links from one group to another and shows the fullest of them, and there are `MO
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Floats, Ints, rows
 from alltoall.ir.layout import Layout, layout
 from alltoall.ir.topology import Topology
 from alltoall.reports.packed import packed_floats, packed_ints
@@ -61,6 +60,11 @@ class Diagram:
 
     def content(self) -> dict[str, Any]:
         """Return the drawing data of the topology."""
+        name = self.topology.node_name
+        first = np.searchsorted(self.group, np.arange(self.groups + 1))
+        ends = rows(first[:-1], first[1:] - 1)
+        terminal = np.zeros(self.groups, dtype=np.int64)
+        terminal[self.group[self.topology.terminals]] = 1
         return {
             "name": self.topology.name,
             "notes": list(self.topology.notes),
@@ -68,29 +72,13 @@ class Diagram:
             "terminals": len(self.topology.terminals),
             "links": self.topology.links,
             "whole": self.whole,
-            "names": self._names(),
-            "isTerminal": packed_ints(self._terminal()),
+            "names": [name(a) if a == b else f"{name(a)} … {name(b)}" for a, b in ends],
+            "isTerminal": packed_ints(terminal),
             **self._places(),
             "tail": packed_ints(self.tail),
             "head": packed_ints(self.head),
             "capacity": packed_floats(self.fullest(self.topology.capacity)),
         }
-
-    @cached_property
-    def _first(self) -> Ints:
-        """The first node of every group."""
-        return np.searchsorted(self.group, np.arange(self.groups + 1))
-
-    def _names(self) -> list[str]:
-        name = self.topology.node_name
-        ends = zip(self._first[:-1].tolist(), (self._first[1:] - 1).tolist(), strict=True)
-        return [name(a) if a == b else f"{name(a)} … {name(b)}" for a, b in ends]
-
-    def _terminal(self) -> Ints:
-        """Return 1 for every group with a terminal in it."""
-        flags = np.zeros(self.groups, dtype=np.int64)
-        flags[self.group[self.topology.terminals]] = 1
-        return flags
 
     def _places(self) -> dict[str, Any]:
         """Return a place in the unit square for every group, the y axis down."""

@@ -4,102 +4,55 @@ With a link rate, numbers are GB/s per node and more is better; without, shard t
 better.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from alltoall.ir.answer import Answer, Bottleneck
 from alltoall.ir.fabric import Fabric, Rate, link_rate
-from alltoall.ir.problem import Problem
-from alltoall.ir.words import PROVEN, counted, percent
+from alltoall.ir.summaries import Summary, headline, physical, proof_in_words, summary_of
+from alltoall.ir.words import PROVEN, counted
 from alltoall.reports.diagram import Diagram
 from alltoall.reports.packed import packed_ints
 from alltoall.routes.baselines.tables import METHOD
 
-SHORTEST = "shortest-path routing"
-GIGA = 1e9
-SAME = 5e-4
-"""Two results this close, as a share, are called equal."""
+UNITS = {True: "GB/s per node, more is better", False: "shard times, less is better"}
+"""What bars show, with and without a link rate."""
 
 
-@dataclass(frozen=True)
-class Scale:
-    """The unit of a headline: GB/s per node on a fabric, shard times without one."""
-
-    problem: Problem
-    fabric: Fabric | None
-
-    def value(self, time: float) -> float:
-        """Return a time in the unit."""
-        if self.fabric is None:
-            return float(time)
-        return float(self.fabric.throughput(self.problem.demand, time)) / GIGA
-
-    def words(self, time: float, digits: int = 3) -> str:
-        """Return a time as a number with its unit."""
-        value, unit = self.value(time), "shard times" if self.fabric is None else "GB/s"
-        return f"{value:,.0f} {unit}" if value >= 999.5 else f"{value:.{digits}g} {unit}"
-
-    @property
-    def best(self) -> str:
-        """The name of the bound."""
-        return "proven minimum" if self.fabric is None else "proven maximum"
+def facts_of_answer(answer: Answer, rate: Rate | None, shortest: float | None) -> Summary:
+    """Return the summary of an answer; `shortest` is the baseline's time."""
+    learnt = {} if shortest is None or answer.method == METHOD else {"shortest_path_time": shortest}
+    answer, topology = replace(cast(Any, answer), learnt=learnt), answer.problem.topology
+    known = link_rate(topology, rate)
+    fabric = {} if known is None else physical(answer, Fabric(topology, known))
+    return summary_of(answer) | fabric
 
 
-def scale_of(answer: Answer, rate: Rate | None) -> Scale:
-    """Return the unit of an answer, given the rate of a link of capacity 1."""
-    known = link_rate(answer.problem.topology, rate)
-    fabric = None if known is None else Fabric(answer.problem.topology, known)
-    return Scale(answer.problem, fabric)
-
-
-def headline_content(answer: Answer, rate: Rate | None, shortest: float | None) -> dict[str, Any]:
-    """Return the sentences and the bars of a headline; `shortest` is the baseline's time."""
-    scale = scale_of(answer, rate)
-    bars = [("own", answer.method, answer.time)]
-    versus = ""
-    if shortest is not None and answer.method != METHOD:
-        bars.insert(0, ("baseline", SHORTEST, shortest))
-        versus = _versus(answer.time, shortest, scale)
-    if answer.bound > 0:
-        bars.append(("bound", scale.best, answer.bound))
-    rated = scale.fabric is not None
-    return {
-        "answer": f"{scale.words(answer.time)}{' per node' * rated}, {standing(answer, scale)}",
-        "versus": versus,
-        "proof": _proof(answer, scale),
-        "unit": "GB/s per node, more is better" if rated else "shard times, less is better",
-        "bars": [[role, name, scale.value(time)] for role, name, time in bars],
-        "optimal": bool(answer.bound > 0 and answer.gap <= PROVEN),
+def headline_content(summary: Summary) -> dict[str, Any]:
+    """Return the sentences and the bars of a headline."""
+    rated = "throughput_GBps" in summary
+    reached, *versus = headline(summary)
+    bars = {
+        "baseline": ("shortest-path routing", "shortest_path_time"),
+        "own": (summary["method"], "time"),
+        "bound": ("proven minimum", "bound"),
     }
-
-
-def standing(answer: Answer, scale: Scale) -> str:
-    """Return the distance of an answer from its bound in words."""
-    if answer.bound <= 0:
-        return "no bound claimed"
-    if answer.gap <= PROVEN:
-        return f"the {scale.best}"
-    if scale.fabric is None:
-        return f"{percent(answer.gap)} above the {scale.best}"
-    return f"{percent(1 - answer.bound / answer.time)} below the {scale.best}"
-
-
-def _proof(answer: Answer, scale: Scale) -> str:
-    """Return the proven limit and its reason."""
-    if answer.bound <= 0:
-        return "no bound is claimed"
-    verb = "take less than" if scale.fabric is None else "exceed"
-    limit, why = scale.words(answer.bound, 4), answer.bottleneck()._facts()["proof"]
-    return f"no routing of this network can {verb} {limit} ({why})"
-
-
-def _versus(time: float, shortest: float, scale: Scale) -> str:
-    """Compare the throughput of an answer with shortest-path routing."""
-    other, more = f"{SHORTEST} ({scale.words(shortest)})", shortest / time - 1
-    if abs(more) <= SAME:
-        return f"as much as {other}"
-    throughput = " throughput" if scale.fabric is None else ""
-    return f"{percent(abs(more))} {'more' if more > 0 else 'less'}{throughput} than {other}"
+    if rated:
+        bars = {
+            "baseline": ("shortest-path routing", "shortest_path_throughput_GBps"),
+            "own": (summary["method"], "throughput_GBps"),
+            "bound": ("proven maximum", "throughput_bound_GBps"),
+        }
+    return {
+        "answer": reached,
+        "versus": "".join(versus),
+        "proof": proof_in_words(summary) if summary["bound"] > 0 else "no bound is claimed",
+        "unit": UNITS[rated],
+        "bars": [
+            [role, name, summary[key]] for role, (name, key) in bars.items() if summary.get(key)
+        ],
+        "optimal": bool(summary["bound"] > 0 and summary["gap"] <= PROVEN),
+    }
 
 
 def proof_content(bottleneck: Bottleneck, diagram: Diagram) -> dict[str, Any] | None:

@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 from alltoall.errors import AlltoallError, UsageError
 from alltoall.ir.fabric import Rate
-from alltoall.ir.files.json.values import parse_json
-from alltoall.ir.files.text import is_file, read_text
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
@@ -19,14 +17,11 @@ from alltoall.ir.words import kind_in_words
 from alltoall.loading import load
 from alltoall.reports.content import Entry, content_of, facts_of
 from alltoall.reports.page import Report, page_of
-from alltoall.reports.runs import is_run, run_of
+from alltoall.reports.runs import read_run
 from alltoall.topologies.spec import build
 
 Subject: TypeAlias = str | PathLike[str] | Flow | Routes | Schedule | Topology | Problem
 """A file, or the noun in it."""
-
-HEAD = 1 << 16
-"""Bytes to read for the format of an artefact, which runs lack."""
 
 
 def report(
@@ -68,10 +63,9 @@ def _entry(subject: Subject, index: int) -> Entry:
         noun = subject.topology if isinstance(subject, Problem) else subject
         return Entry(f"{type(noun).__name__.lower()} {index + 1}", noun, None, _spec(noun))
     path = Path(subject)
-    if _may_be_run(path):
-        value = parse_json(read_text(path), str(path))
-        if is_run(value):
-            return Entry(str(path), run_of(value, str(path)), str(path), None)
+    run = read_run(path)
+    if run is not None:
+        return Entry(str(path), run, str(path), None)
     found = load(path)
     if isinstance(found, Problem):
         found = found.topology
@@ -81,18 +75,6 @@ def _entry(subject: Subject, index: int) -> Entry:
             "or the JSON of `alltoall run` or `simulate`"
         )
     return Entry(str(path), found, str(path), _spec(found))
-
-
-def _may_be_run(path: Path) -> bool:
-    """Return whether a file may hold the JSON of a run; pipes are not read."""
-    if not is_file(path):
-        return False
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD)
-    except OSError:
-        return False
-    return head.lstrip()[:1] == b"{" and b'"format"' not in head and b'"rows"' in head
 
 
 def _spec(noun: Flow | Routes | Schedule | Topology) -> str | None:

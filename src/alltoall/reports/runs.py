@@ -2,10 +2,16 @@
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from alltoall.errors import FormatError
 from alltoall.ir.files.fields import Json, short, take_int, take_list, take_object
+from alltoall.ir.files.json.values import parse_json
+from alltoall.ir.files.text import is_file, read_text
+
+HEAD = 1 << 16
+"""Bytes to read for the format of an artefact, which runs lack."""
 
 MOST_ROWS = 1_000
 """Most rows of a run."""
@@ -26,6 +32,7 @@ class Run:
     title: str
     bytes: tuple[int, ...]
     curves: dict[str, tuple[float | None, ...]]
+    topology: str
 
     def content(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -33,9 +40,17 @@ class Run:
         return {"of": self.of, "title": self.title, "bytes": list(self.bytes), "curves": curves}
 
 
-def is_run(value: object) -> bool:
-    """Return whether parsed JSON is a run or a simulation, and no artefact."""
-    return isinstance(value, dict) and "rows" in value and "format" not in value
+def read_run(path: Path) -> Run | None:
+    """Return the run or simulation in a file, or None if it holds another thing, or is a pipe."""
+    if not is_file(path):
+        return None
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    if head.lstrip()[:1] != b"{" or b'"format"' in head or b'"rows"' not in head:
+        return None
+    value = parse_json(read_text(path), str(path))
+    artefact = isinstance(value, dict) and ("rows" not in value or "format" in value)
+    return None if artefact else run_of(value, str(path))
 
 
 def run_of(value: object, where: str) -> Run:
@@ -57,7 +72,8 @@ def run_of(value: object, where: str) -> Run:
         raise FormatError(
             f"{where}: no throughput in its rows; expected the JSON of `alltoall run` or `simulate`"
         )
-    return Run(_text(whole, "schedule", "file"), _title(whole), sizes, known)
+    of, topology = _text(whole, "schedule", "file"), _text(whole, "topology")
+    return Run(of, _title(whole), sizes, known, topology)
 
 
 def _rate(row: Json, key: str, here: str) -> float | None:

@@ -26,7 +26,7 @@ ROUTERS: Registry[Router] = Registry(
     "method",
     "alltoall.methods",
     {
-        "extp": "alltoall.routes.extp:route_extp",
+        "extp": "alltoall.routes.weights:route_extp",
         "pmcf": "alltoall.routes.pmcf:route_pmcf",
         "single": "alltoall.routes.single:route_single",
         "few": "alltoall.routes.single:route_few",
@@ -62,6 +62,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     ),
     "loss": ("few",),
     "epsilon": ("fptas",),
+    "published": ("fptas",),
     "raw": ("extp",),
     "shape": ("dor",),
     "chunks": SPLITTING_METHODS,
@@ -91,7 +92,7 @@ def route(
     """
     if method not in ROUTERS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
-    settings = (settings or RouteSettings()).begin()
+    settings = settings or RouteSettings()
     _require_memory(problem)
     units = normal_units(problem)
     routes = _best_in_time(units.problem, method, settings)

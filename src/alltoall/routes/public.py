@@ -79,7 +79,6 @@ def route(
     settings = RouteSettings(solve=solving, **limits, **words)
     problem = problem_of(given, demand, groups, background, link_bandwidth)
     size = shard_size(problem, bytes)
-    settings = settings.begin()
     found = find_routes(problem, name, settings, from_)
     known = settings.solve.known()
     learnt = size | found.learnt() | shortest_path_reach(found.routes, settings.solve)

@@ -8,7 +8,6 @@ from typing import Any
 from alltoall.check.limits import check_limits, missed_goals
 from alltoall.check.routes import check_routes
 from alltoall.errors import UsageError
-from alltoall.flows.matching import require_same_network
 from alltoall.ir.files.artefacts import read_as
 from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
@@ -16,9 +15,9 @@ from alltoall.ir.routes import Routes
 from alltoall.routes import route, route_status
 from alltoall.routes.deadlock_free.best import METHOD
 from alltoall.routes.layers.assign import layers_after, layers_in_time
-from alltoall.routes.renew import Renewed, count_moved, renew_routes
+from alltoall.routes.renew import Renewed, count_moved, renew_routes, require_same_network
 from alltoall.routes.robust import METHOD as ROBUST
-from alltoall.routes.skews import SKEW, Judged, judge
+from alltoall.routes.robust import SKEW, Judged, judge
 from alltoall.routes.whole_chunks import bounded_chunks, common_factor_chunks, limit_routes
 from alltoall.settings import RouteSettings
 
@@ -59,7 +58,7 @@ def find_routes(
 
     With the last routes, of a problem a little different, it is these that are renewed.
     """
-    settings = (settings or RouteSettings()).begin()
+    settings = settings or RouteSettings()
     if settings.destination_based and last is not None:
         raise UsageError(
             "destination-based with --from: renewed routes need not go on together where they "

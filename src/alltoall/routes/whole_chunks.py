@@ -121,7 +121,7 @@ class RouteChunks:
             negotiate_listed(self.problem.topology, self.items, first, budget, seed, self.late)
             for seed in range(tries_for(len(self.size)))
         )
-        return next((places for places in tried if places is not None), None)
+        return next((places for places, fits in tried if fits), None)
 
     def on_any_paths(self, first: Choice, target: float) -> Routes | None:
         """Return routes over any paths within a time, or None."""

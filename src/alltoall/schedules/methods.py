@@ -9,20 +9,18 @@ from alltoall.check.limits import check_limits, missed_goals
 from alltoall.check.schedule import check_schedule
 from alltoall.errors import UsageError
 from alltoall.flows import sizes, solve
-from alltoall.flows.matching import require_same_network
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.files.artefacts import read_as
 from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.units import Units, normal_units, shard_unit
+from alltoall.routes.renew import require_same_network
 from alltoall.schedules import taccl
 from alltoall.schedules.by_list import find_by_list, refuse_with_last, renew_schedule
-from alltoall.schedules.decomposed import METHOD, find_decomposed
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.sccl import synthesise
-from alltoall.schedules.search import Finder, find_timestepped
-from alltoall.schedules.steps import least_steps
+from alltoall.schedules.search import METHOD, Finder, find_decomposed, find_timestepped, least_steps
 from alltoall.schedules.tradeoff import find_cheapest
 from alltoall.settings import ScheduleSettings
 
@@ -44,7 +42,7 @@ def find_schedule(
     >>> found.schedule.steps, str(found.status), round(found.curve[1], 3)
     (2, 'gap_not_reached', 0.2)
     """
-    settings = (settings or ScheduleSettings()).begin()
+    settings = settings or ScheduleSettings()
     _refuse(method, settings)
     asked = settings
     if last is not None:

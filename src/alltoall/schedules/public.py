@@ -64,7 +64,7 @@ def schedule(
         key: shard_times(problem, key, cost, bytes) for key, cost in costs.items()
     }
     size = shard_size(problem, bytes)
-    settings = ScheduleSettings(steps, chunks, solve=solving, **in_shards, **words).begin()
+    settings = ScheduleSettings(steps, chunks, solve=solving, **in_shards, **words)
     found = find_schedule(problem, name, settings, from_)
     known = settings.solve.known()
     learnt = (
@@ -124,7 +124,7 @@ class Solver:
 
         The time limit, in seconds, ends the search for a smaller loss.
         """
-        settings = SolveSettings(time_limit=time_limit, workers=self.threads).begin()
+        settings = SolveSettings(time_limit=time_limit, workers=self.threads)
         found = resolved_schedule(problem_of(self.topology, demand), loss, settings)
         return made_now(found, {}, command="alltoall.Solver", **settings.known())
 
@@ -136,6 +136,6 @@ class Solver:
 
         They have no layers. The time limit, in seconds, ends the search for a smaller loss.
         """
-        settings = SolveSettings(time_limit=time_limit, workers=self.threads).begin()
+        settings = SolveSettings(time_limit=time_limit, workers=self.threads)
         found = resolved_routes(problem_of(self.topology, demand), loss, settings)
         return made_now(found, {}, command="alltoall.Solver", **settings.known())

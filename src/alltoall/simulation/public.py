@@ -34,8 +34,7 @@ from alltoall.simulation.alpha_beta import (
     messages_of_schedule,
 )
 from alltoall.simulation.fluid import FluidSettings
-from alltoall.simulation.lowered import messages_of_lowered
-from alltoall.simulation.programs import messages_of_program
+from alltoall.simulation.lowered import messages_of_lowered, messages_of_program
 from alltoall.simulation.report import (
     FLUID,
     SHARED,

@@ -5,11 +5,8 @@ from numpy.typing import NDArray
 
 from alltoall.ir.arrays import Ints
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import counted
+from alltoall.ir.words import counted, listed
 from alltoall.topologies.parts import check_size, from_arcs, from_pairs, power, require, shape_name
-
-_SHOWN = 5
-"""Most nodes that a note names."""
 
 
 def circulant(n: int, jumps: tuple[int, ...], directed: bool = False) -> Topology:
@@ -132,8 +129,8 @@ def _settle_loops(
 
 def _describe(loops: Ints) -> str:
     where = np.unique(loops)
-    shown = ", ".join(map(str, where[:_SHOWN])) + (", ..." if len(where) > _SHOWN else "")
-    return f"{counted(len(loops), 'self-loop')} at {counted(len(where), 'node')} ({shown})"
+    nodes = counted(len(where), "node")
+    return f"{counted(len(loops), 'self-loop')} at {nodes} ({listed(where)})"
 
 
 def _rewire(tail: Ints, head: Ints, loops: Ints) -> tuple[Ints, Ints, str]:

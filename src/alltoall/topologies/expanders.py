@@ -109,7 +109,8 @@ def _draw_connected(name: str, n: int, d: int, draw: Callable[[], tuple[Ints, In
     check_size(name, n, n * d)
     for _ in range(_DRAWS):
         left, right = draw()
-        if _connected(n, left, right):
+        tail, head = np.concatenate((left, right)), np.concatenate((right, left))
+        if reachable(n, tail, head, 0).all():
             return from_pairs(name, n, left, right)
     raise TopologyError(
         f"{name}: none of {_DRAWS} random graphs was connected; "
@@ -137,8 +138,3 @@ def _random_lift(groups: int, size: int, generator: np.random.Generator) -> tupl
     left = first[:, None] * size + members
     right = second[:, None] * size + generator.permuted(members, axis=1)
     return left.ravel(), right.ravel()
-
-
-def _connected(n: int, left: Ints, right: Ints) -> bool:
-    tail, head = np.concatenate((left, right)), np.concatenate((right, left))
-    return bool(reachable(n, tail, head, 0).all())

@@ -1,6 +1,5 @@
 """The families of topologies by name; this table imports no construction until one is built."""
 
-import difflib
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from alltoall.errors import UsageError
 from alltoall.ir.files.text import exists
+from alltoall.ir.words import did_you_mean
 from alltoall.registry import Registry, load
 
 if TYPE_CHECKING:
@@ -70,86 +70,63 @@ GBIT, NVLINK = "1Gbps", "25GB/s"
 """Units of families: capacities in Gbit/s, or in V100 NVLinks."""
 
 
-def _built_in(builder: str, example: str, unit: str | None = None, **parameters: str) -> Family:
-    return Family(builder, example, parameters, unit)
-
-
-JOINED = {
+MEANINGS = {
+    "n": "nodes",
+    "d": "links out of a node",
+    "k": "letters of a word, and the diameter",
+    "dim": "dimensions",
+    "dims": "nodes in each dimension, such as 3x3",
+    "h": "global links of a router",
+    "g": "groups, such that g - 1 divides the global links of one",
+    "rate": "capacity of a link",
+    "seed": "which random graph",
+    "rewire": "whether to use the ports of self-loops for other links",
+    "twisted": "whether short dimensions wrap with a twist",
     "hosts": "hosts",
     "outside": "fabric that joins the hosts: a SPEC, or rail (the default)",
     "over": "terminals of the outside: hosts, rails or nics",
 }
-"""The parameters that all clusters have."""
+"""Meanings of parameters, unless a family says otherwise."""
+
+
+def _built_in(builder: str, example: str, unit: str | None = None, **meanings: str) -> Family:
+    return Family(builder, example, MEANINGS | meanings, unit)
+
 
 FAMILIES = Registry(
     "topology family",
     "alltoall.families",
     {
-        "ring": _built_in("grids:ring", "ring:6", n="nodes"),
-        "mesh": _built_in("grids:mesh", "mesh:3x4", dims="nodes in each dimension, such as 3x4"),
-        "torus": _built_in(
-            "grids:torus", "torus:3x3x3", dims="nodes in each dimension, such as 3x3x3"
-        ),
-        "hypercube": _built_in("grids:hypercube", "hypercube:3", dim="dimensions"),
-        "twisted-hypercube": _built_in(
-            "grids:twisted_hypercube", "twisted-hypercube:3", dim="dimensions, 3 or more"
-        ),
-        "hyperx": _built_in(
-            "grids:hyperx", "hyperx:3x3", dims="nodes in each dimension, such as 3x3"
-        ),
+        "ring": _built_in("grids:ring", "ring:6"),
+        "mesh": _built_in("grids:mesh", "mesh:3x4"),
+        "torus": _built_in("grids:torus", "torus:3x3x3"),
+        "hypercube": _built_in("grids:hypercube", "hypercube:3"),
+        "twisted-hypercube": _built_in("grids:twisted_hypercube", "twisted-hypercube:3"),
+        "hyperx": _built_in("grids:hyperx", "hyperx:3x3"),
         "circulant": _built_in(
             "digraphs:circulant",
             "circulant:n=16,jumps=1x3",
-            n="nodes",
             jumps="distances of the links of a node, such as 1x3",
             directed="whether to leave out the links back",
         ),
-        "debruijn": _built_in(
-            "digraphs:debruijn",
-            "debruijn:d=2,k=3",
-            d="letters, and links out of a node",
-            k="letters of a word, and the diameter",
-        ),
-        "kautz": _built_in(
-            "digraphs:kautz",
-            "kautz:d=2,k=3",
-            d="links out of a node",
-            k="letters of a word, and the diameter",
-        ),
-        "genkautz": _built_in(
-            "digraphs:genkautz",
-            "genkautz:n=64,d=4",
-            n="nodes",
-            d="links out of a node",
-            rewire="whether to use the ports of self-loops for other links",
-        ),
-        "gendebruijn": _built_in(
-            "digraphs:gendebruijn",
-            "gendebruijn:n=50,d=3",
-            n="nodes",
-            d="links out of a node",
-            rewire="whether to use the ports of self-loops for other links",
-        ),
+        "debruijn": _built_in("digraphs:debruijn", "debruijn:d=2,k=3"),
+        "kautz": _built_in("digraphs:kautz", "kautz:d=2,k=3"),
+        "genkautz": _built_in("digraphs:genkautz", "genkautz:n=64,d=4"),
+        "gendebruijn": _built_in("digraphs:gendebruijn", "gendebruijn:n=50,d=3"),
         "best": _built_in(
             "expanders:best",
             "best:n=64,d=4",
-            n="nodes",
             d="ports of a node: links out, and as many in",
             bidirectional="whether links are cables that go both ways",
         ),
         "jellyfish": _built_in(
-            "expanders:jellyfish",
-            "jellyfish:n=64,d=4,seed=1",
-            n="nodes",
-            d="cables of a node",
-            seed="which random graph",
+            "expanders:jellyfish", "jellyfish:n=64,d=4,seed=1", d="cables of a node"
         ),
         "xpander": _built_in(
             "expanders:xpander",
             "xpander:n=60,d=4,seed=1",
             n="nodes, a multiple of d + 1",
             d="cables of a node",
-            seed="which random graph",
         ),
         "slimfly": _built_in(
             "algebraic:slimfly",
@@ -180,19 +157,13 @@ FAMILIES = Registry(
             q="a prime power: copies at the 2 q^2 nodes of Slim Fly",
             p="a prime power of 1 modulo 4: nodes of a copy",
         ),
-        "complete": _built_in("hierarchical:complete", "complete:8", n="nodes"),
+        "complete": _built_in("hierarchical:complete", "complete:8"),
         "bipartite": _built_in(
             "hierarchical:bipartite", "bipartite:4x4", parts="nodes in the two parts, such as 4x4"
         ),
-        "switch": _built_in(
-            "hierarchical:switch", "switch:n=8", n="terminals", rate="capacity of a terminal's link"
-        ),
+        "switch": _built_in("hierarchical:switch", "switch:n=8", n="terminals"),
         "dragonfly": _built_in(
-            "hierarchical:dragonfly",
-            "dragonfly:a=4,h=2",
-            a="routers in a group",
-            h="global links of a router",
-            g="groups, such that g - 1 divides a h",
+            "hierarchical:dragonfly", "dragonfly:a=4,h=2", a="routers in a group"
         ),
         "megafly": _built_in(
             "hierarchical:megafly",
@@ -200,77 +171,46 @@ FAMILIES = Registry(
             leaves="leaf switches of a group",
             spines="spine switches of a group",
             h="global links of a spine",
-            g="groups, such that g - 1 divides spines h",
         ),
         "fattree": _built_in(
             "hierarchical:fattree", "fattree:k=4", k="ports of a switch, even: k^3 / 4 hosts"
         ),
-        "dgx1": _built_in("hardware:dgx1", "dgx1", unit=NVLINK),
-        "ndv2": _built_in("hardware:ndv2", "ndv2", unit=NVLINK),
-        "dgx2": _built_in("hardware:dgx2", "dgx2", unit=NVLINK),
-        "nvswitch": _built_in(
-            "hardware:nvswitch",
-            "nvswitch:rate=3600,n=8",
-            rate="rate at which a GPU sends and receives, in Gbit/s",
-            n="GPUs",
-            unit=GBIT,
-        ),
-        "tpuv4": _built_in(
-            "grids:tpuv4",
-            "tpuv4:4x4x8,twisted=true",
-            dims="chips in each dimension, such as 4x4x8",
-            twisted="whether short dimensions wrap with a twist",
-            unit="400Gbps",
-        ),
-        "tpuv5p": _built_in(
-            "grids:tpuv5p",
-            "tpuv5p:4x4x8,twisted=true",
-            dims="chips in each dimension, such as 4x4x8",
-            twisted="whether short dimensions wrap with a twist",
-            unit="800Gbps",
-        ),
+        "dgx1": _built_in("hardware:dgx1", "dgx1", NVLINK),
+        "ndv2": _built_in("hardware:ndv2", "ndv2", NVLINK),
+        "dgx2": _built_in("hardware:dgx2", "dgx2", NVLINK),
+        "nvswitch": _built_in("hardware:nvswitch", "nvswitch:rate=3600,n=8", GBIT, n="GPUs"),
+        "tpuv4": _built_in("grids:tpuv4", "tpuv4:4x4x8,twisted=true", "400Gbps"),
+        "tpuv5p": _built_in("grids:tpuv5p", "tpuv5p:4x4x8,twisted=true", "800Gbps"),
         "boardfly": _built_in("grids:boardfly", "boardfly:g=4", g="groups of 32 chips, 1 to 41"),
         "trainium": _built_in(
-            "hardware:trainium",
-            "trainium:z=4",
-            z="instances: 1, or 4 for an UltraServer",
-            unit=GBIT,
+            "hardware:trainium", "trainium:z=4", GBIT, z="instances: 1, or 4 for an UltraServer"
         ),
         "ubmesh": _built_in(
             "hardware:ubmesh",
             "ubmesh:8x8",
-            dims="NPUs in each dimension, such as 8x8",
             lanes="capacity of a link in each dimension, such as 4x2",
         ),
-        "xgmi": _built_in(
-            "hardware:xgmi", "xgmi:n=8,rate=512", n="GPUs", rate="capacity of a link", unit=GBIT
-        ),
+        "xgmi": _built_in("hardware:xgmi", "xgmi:n=8,rate=512", GBIT, n="GPUs"),
         "boxes": _built_in(
             "hardware:boxes",
             "boxes:n=4,ring=true",
+            GBIT,
             n="boxes",
             ring="whether the last is cabled to the first",
-            rate="rate of a port",
-            unit=GBIT,
         ),
         "cluster": _built_in(
             "clusters:cluster",
             "cluster:hosts=4,gpus=8,inside=nvswitch:3600,nics=4x400,outside=genkautz:d=2",
+            GBIT,
             gpus="GPUs of a host",
             inside="fabric that joins the GPUs of a host: a SPEC",
             nics="NICs of a host and their rate, such as 4x400",
             link="rate of a capacity-1 link inside, if the inside states none",
             attach="end of a NIC's link within the host: gpu or switch",
             forward="forwards incoming traffic: host or nic",
-            **JOINED,
-            unit=GBIT,
         ),
-        "dgxh100": _built_in(
-            "clusters:dgxh100", "dgxh100:hosts=4,outside=rail", **JOINED, unit=GBIT
-        ),
-        "mi300x": _built_in(
-            "clusters:mi300x", "mi300x:hosts=4,outside=torus:2x2", **JOINED, unit=GBIT
-        ),
+        "dgxh100": _built_in("clusters:dgxh100", "dgxh100:hosts=4,outside=rail", GBIT),
+        "mi300x": _built_in("clusters:mi300x", "mi300x:hosts=4,outside=torus:2x2", GBIT),
     },
     _family,
 )
@@ -279,8 +219,7 @@ FAMILIES = Registry(
 
 def unknown_family(name: str) -> str:
     """Return the message for an unknown family."""
-    close = difflib.get_close_matches(name, FAMILIES, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    hint = did_you_mean(name, FAMILIES)
     return f"unknown topology family {reprlib.repr(name)}; {hint}families: {', '.join(FAMILIES)}"
 
 

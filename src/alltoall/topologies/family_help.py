@@ -13,19 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from alltoall.topologies.families import FAMILIES, Family
+from alltoall.topologies.spec import SPEC_KINDS
 
 WIDTH = 96
 """Columns to which help is filled."""
 
-KINDS = {
-    "int": "a whole number",
-    "int | None": "a whole number",
-    "float": "a number",
-    "float | None": "a number",
-    "bool": "true or false",
-    "str": "a word",
-    "tuple[int, ...]": "numbers joined by x",
-}
+KINDS = {inspect.formatannotation(kind): words for kind, (_, words) in SPEC_KINDS.items()}
 """The words of a SPEC for each type of parameter."""
 
 

@@ -145,18 +145,14 @@ def jobs_in(given: GivenDemand, topology: Topology) -> tuple[Job, ...] | None:
     """Return the jobs in a demand, or None."""
     if isinstance(given, str | PathLike):
         path = Path(given)
-        return jobs_of(path, topology) if _lists_jobs(path) else None
+        listed = path.suffix == JOBS_SUFFIX
+        if not listed:
+            text = read_text(path)
+            listed = text.lstrip()[:1] == "{" and re.search(r'"jobs?"\s*:\s*\[', text) is not None
+        return jobs_of(path, topology) if listed else None
     if isinstance(given, Sequence) and given and all(isinstance(each, Job) for each in given):
         return tuple(given)
     return None
-
-
-def _lists_jobs(path: Path) -> bool:
-    """Return whether a file lists jobs: TOML, or a JSON object with a list."""
-    if path.suffix == JOBS_SUFFIX:
-        return True
-    text = read_text(path)
-    return text.lstrip()[:1] == "{" and re.search(r'"jobs?"\s*:\s*\[', text) is not None
 
 
 def jobs_of(given: GivenJobs, topology: Topology) -> tuple[Job, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from alltoall.errors import DemandError, UsageError
 from alltoall.grammar import GROUPS, read_words
-from alltoall.ir.arrays import Ints, reachable
+from alltoall.ir.arrays import reachable
 from alltoall.ir.files.node_tables import group_of, read_groups
 from alltoall.ir.problem import without_links
 from alltoall.ir.topology import Topology
@@ -90,7 +90,8 @@ def within_groups(topology: Topology, groups: Sequence[Sequence[int]], words: st
         links = np.flatnonzero(inside[topology.tail] & inside[topology.head])
         tail, head = topology.tail[links], topology.head[links]
         ahead = reachable(topology.nodes, tail, head, members)
-        if not _connected(topology, tail, head, members):
+        ways = ((tail, head), (head, tail))
+        if not all(reachable(topology.nodes, *way, members[0])[members].all() for way in ways):
             named = listed(map(topology.node_name, members.tolist()))
             raise DemandError(
                 f"{words} of {topology.name}: no way among {named} but over others, which are not "
@@ -108,12 +109,6 @@ def within_groups(topology: Topology, groups: Sequence[Sequence[int]], words: st
     if not len(gone):
         return topology
     return without_links(topology, gone, f"{counted(len(gone), 'link')} outside of {words} unused")
-
-
-def _connected(topology: Topology, tail: Ints, head: Ints, members: Ints) -> bool:
-    first = int(members[0])
-    ways = ((tail, head), (head, tail))
-    return all(bool(reachable(topology.nodes, *ends, first)[members].all()) for ends in ways)
 
 
 def _is_grid(word: object) -> bool:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from alltoall.ir.arguments import read_fields
 from alltoall.ir.arrays import Floats, Ints, starts_of
 from alltoall.ir.quantities import bytes_per_second
 from alltoall.ir.topology import MAX_NODES, Topology
@@ -34,6 +35,9 @@ class Host:
     rate: float
     link: float | None = None
     attach: str = "gpu"
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
     @cached_property
     def fabric(self) -> Topology:

@@ -11,7 +11,7 @@ from alltoall.ir.names import distinct_names
 from alltoall.ir.problem import without_links, without_nodes
 from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import counted
+from alltoall.ir.words import counted, listed
 from alltoall.topologies.parts import require
 
 
@@ -65,8 +65,6 @@ def both_ways(topology: Topology) -> Topology:
 
 
 MAX_DRAWS = 1000
-MAX_NAMED = 50
-"""Most nodes or links that a note names."""
 
 Pair = tuple[int, int]
 Mask = NDArray[np.bool_]
@@ -139,7 +137,7 @@ def set_capacities(topology: Topology, capacities: Mapping[Pair, float]) -> Topo
         _check_positive(topology, f"capacity of {_arc(topology, u, v)}", value)
         changed[_links_from_to(topology, u, v)] = value
     shown = (f"{_arc(topology, *pair)} to {value:g}" for pair, value in capacities.items())
-    return topology.changed(f"set the capacity of {_join_some(shown)}", capacity=changed)
+    return topology.changed(f"set the capacity of {listed(shown)}", capacity=changed)
 
 
 def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
@@ -222,7 +220,7 @@ def _links_from_to(topology: Topology, u: int, v: int) -> Mask:
     raise TopologyError(
         f"{topology.name}: there is no link {_arc(topology, u, v)}; the links from "
         f"{topology.node_name(u)} lead to "
-        f"{_join_some(map(topology.node_name, neighbours.tolist())) or 'no node'}"
+        f"{listed(map(topology.node_name, neighbours.tolist())) or 'no node'}"
     )
 
 
@@ -251,16 +249,9 @@ def _name_links(topology: Topology, links: Ints) -> str:
     arrow, noun = ("-", "cable") if topology.bidirectional else ("->", "link")
     pairs = rows(topology.tail[links], topology.head[links])
     ends = (f"{topology.node_name(u)}{arrow}{topology.node_name(v)}" for u, v in pairs)
-    return f"{counted(len(links), noun)} {_join_some(ends)}"
+    return f"{counted(len(links), noun)} {listed(ends)}"
 
 
 def _name_nodes(topology: Topology, nodes: Ints) -> str:
     names = map(topology.node_name, nodes.tolist())
-    return f"{counted(len(nodes), 'node')} {_join_some(names)}"
-
-
-def _join_some(words: Iterable[str]) -> str:
-    """Join words with commas, the first few of many."""
-    every = list(words)
-    more = f" and {len(every) - MAX_NAMED} more" if len(every) > MAX_NAMED else ""
-    return ", ".join(every[:MAX_NAMED]) + more
+    return f"{counted(len(nodes), 'node')} {listed(names)}"

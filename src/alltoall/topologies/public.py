@@ -116,14 +116,13 @@ def _capacities(
     """Return capacities by the ends of their links, of texts such as `3-4=2.5` or a mapping."""
     if isinstance(given, Mapping):
         return {_ends(topology, link): capacity for link, capacity in given.items()}
-    return dict(_capacity(topology, text) for text in given)
-
-
-def _capacity(topology: Topology, text: str) -> tuple[tuple[int, int], float]:
-    link, _, number = text.rpartition("=")
-    try:
-        return topology.ends_of(link), float(number if link else "")
-    except ValueError:
-        raise UsageError(
-            f"capacity {reprlib.repr(text)}; expected a link and a number, such as 3-4=2.5"
-        ) from None
+    found: dict[tuple[int, int], float] = {}
+    for text in given:
+        link, _, number = text.rpartition("=")
+        try:
+            found[topology.ends_of(link)] = float(number if link else "")
+        except ValueError:
+            raise UsageError(
+                f"capacity {reprlib.repr(text)}; expected a link and a number, such as 3-4=2.5"
+            ) from None
+    return found

@@ -89,9 +89,9 @@ def _match_parameters(family: Family, tokens: list[str]) -> dict[str, str]:
 
 
 def _convert(family: Family, key: str, word: str, kind: object) -> object:
-    if kind not in _KINDS:
+    if kind not in SPEC_KINDS:
         raise _misuse(family, f"parameter {key!r} is of a type that no SPEC can give")
-    convert, expected = _KINDS[kind]
+    convert, expected = SPEC_KINDS[kind]
     try:
         return convert(word)
     except (ValueError, KeyError):
@@ -115,8 +115,8 @@ def _parse_int(word: str) -> int:
 
 
 _COMMA = re.compile(r",(?![^(]*\))")
-_WHOLE = "a whole number of at most 18 digits"
-_KINDS: dict[object, tuple[Callable[[str], object], str]] = {
+_WHOLE = "a whole number"
+SPEC_KINDS: dict[object, tuple[Callable[[str], object], str]] = {
     int: (_parse_int, _WHOLE),
     int | None: (_parse_int, _WHOLE),
     float: (float, "a number"),
@@ -125,6 +125,6 @@ _KINDS: dict[object, tuple[Callable[[str], object], str]] = {
     str: (str, "a word"),
     tuple[int, ...]: (
         lambda word: tuple(map(_parse_int, word.split("x"))),
-        "whole numbers joined by x, such as 3x3x3",
+        "whole numbers joined by x",
     ),
 }

@@ -14,42 +14,37 @@ from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.fabric import Fabric
-from alltoall.ir.files import npz
 from alltoall.ir.files.fields import short
-from alltoall.ir.files.json import demand, flow, problem, program, routes, schedule
+from alltoall.ir.files.json import demand, problem, program
+from alltoall.ir.files.json.saved_answers import FORMATS as ANSWERS
+from alltoall.ir.files.json.saved_answers import (
+    UNEVEN_FORMAT,
+    Artefact,
+    answer_from_json,
+    answer_to_json,
+    format_name,
+)
 from alltoall.ir.files.json.values import format_of, json_text, parse_json
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes, is_archive
 from alltoall.ir.files.text import decode, read_bytes, write_bytes
-from alltoall.ir.flow import Flow
 from alltoall.ir.messages import Messages
 from alltoall.ir.noun import Noun
 from alltoall.ir.problem import Problem
 from alltoall.ir.program import Program
-from alltoall.ir.routes import Routes
-from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 
-Artefact: TypeAlias = npz.Artefact
+Kind = TypeVar("Kind", bound=Artefact)
 Saved: TypeAlias = (
     Artefact | Topology | Demand | Problem | Certificate | Fabric | Program | ExecutionPlan
 )
-Kind = TypeVar("Kind", bound=Artefact)
-
-format_name = npz.format_name
 
 BINARY_SUFFIX = ".npz"
-FORMATS: dict[type, str] = {
-    Flow: flow.FLOW_FORMAT,
-    Routes: routes.ROUTES_FORMAT,
-    Schedule: schedule.SCHEDULE_FORMAT,
-}
-"""The format of each artefact, the same in JSON as in binary."""
+FORMATS: dict[type, str] = {kind: name for name, kind in ANSWERS.items() if name != UNEVEN_FORMAT}
+"""The usual format of each artefact, the same in JSON as in binary."""
 
 _TO_JSON: dict[type[Noun], Callable[[Any], dict[str, Any]]] = {
-    Flow: flow.flow_to_json,
-    Routes: routes.routes_to_json,
-    Schedule: schedule.schedule_to_json,
+    **dict.fromkeys(FORMATS, answer_to_json),
     Topology: problem.topology_to_json,
     Demand: demand.demand_to_json,
     Problem: problem.problem_to_json,
@@ -59,10 +54,7 @@ _TO_JSON: dict[type[Noun], Callable[[Any], dict[str, Any]]] = {
     ExecutionPlan: program.program_to_json,
 }
 _FROM_JSON: dict[str, Callable[[object, str], Any]] = {
-    flow.FLOW_FORMAT: flow.flow_from_json,
-    routes.ROUTES_FORMAT: routes.routes_from_json,
-    schedule.SCHEDULE_FORMAT: schedule.schedule_from_json,
-    schedule.UNEVEN_FORMAT: schedule.schedule_from_json,
+    **dict.fromkeys(ANSWERS, answer_from_json),
     problem.TOPOLOGY_FORMAT: problem.topology_from_json,
     demand.DEMAND_FORMAT: problem.demand_alone,
     problem.PROBLEM_FORMAT: problem.problem_from_json,
@@ -100,7 +92,7 @@ def file_bytes(path: Path | None, noun: Noun, provenance: bool = True) -> bytes:
 def saved_from_json(value: object, where: str) -> Saved:
     """Build the noun in parsed JSON, by its format."""
     found = format_of(value, where)
-    saved: Saved = _FROM_JSON.get(found, artefact_from_json)(value, where)
+    saved: Saved = _FROM_JSON.get(found, answer_from_json)(value, where)
     return saved
 
 
@@ -132,7 +124,8 @@ def artefact_of(data: bytes, where: str) -> Artefact:
     """Build a flow, routes or a schedule from the bytes of a file."""
     if is_archive(data):
         return artefact_from_bytes(data, where)
-    return artefact_from_json(parse_json(decode(data, where), where), where)
+    found: Artefact = answer_from_json(parse_json(decode(data, where), where), where)
+    return found
 
 
 def read_as(path: Path, kind: type[Kind]) -> Kind:
@@ -146,16 +139,6 @@ def artefact_as(data: bytes, where: str, kind: type[Kind]) -> Kind:
     if not isinstance(found, kind):
         raise FormatError(f"{where}: format is {format_name(found)!r}; expected {FORMATS[kind]!r}")
     return found
-
-
-def artefact_from_json(value: object, where: str) -> Artefact:
-    """Build a flow, routes or a schedule from parsed JSON, by its format."""
-    found = format_of(value, where)
-    if found not in npz.FORMATS:
-        known = ", ".join(npz.FORMATS)
-        raise FormatError(f"{where}: format is {short(found)}; expected one of {known}")
-    artefact: Artefact = _FROM_JSON[found](value, where)
-    return artefact
 
 
 def frame_of(columns: Mapping[str, Iterable[object]]) -> Any:

@@ -1,37 +1,40 @@
 """Flows, routes and schedules as the arrays of a .npz file; docs/formats.md describes it.
 
-`FORMATS` lists the arrays of each format; the rest is in the JSON text `about`. Runs of links are
+`MEMBERS` lists the arrays of each format; the rest is in the JSON text `about`. Runs of links are
 stored as their lengths, which take less room than their starts.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from alltoall.errors import FormatError
-from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.archive import MAX_NUMBERS, Array, Member, pack, read_texts, unpack
 from alltoall.ir.files.fields import naming, short, take_int, take_object, take_text
-from alltoall.ir.files.json.flow import FLOW_FORMAT, status_from_json
-from alltoall.ir.files.json.problem import PROVENANCE, provenance_from_json
-from alltoall.ir.files.json.routes import ROUTES_FORMAT
-from alltoall.ir.files.json.schedule import SCHEDULE_FORMAT, UNEVEN_FORMAT, schedule_format
-from alltoall.ir.files.json.values import MAX_INTEGER, parse_json, positive, strings
-from alltoall.ir.flow import Flow
+from alltoall.ir.files.json.problem import PROVENANCE, topology_fields
+from alltoall.ir.files.json.saved_answers import (
+    FLOW_FORMAT,
+    ROUTES_FORMAT,
+    SCHEDULE_FORMAT,
+    UNEVEN_FORMAT,
+    Artefact,
+    answer_of,
+    claims_of,
+    format_name,
+)
+from alltoall.ir.files.json.saved_answers import FORMATS as ANSWERS
+from alltoall.ir.files.json.values import MAX_INTEGER, parse_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 
-Artefact: TypeAlias = Flow | Routes | Schedule
 About: TypeAlias = dict[str, Any]
-Arrays: TypeAlias = dict[str, Array]
 
 COMMON = {
     "format": Member("text"),
@@ -46,6 +49,9 @@ COMMON = {
 }
 """The arrays of every file: the problem and the certificate. Without `demand` it is uniform."""
 
+ENDS = ("tail", "head", "capacity", "terminals")
+"""The arrays of the topology."""
+
 RUN_LENGTHS = ("size", "hops")
 """The array that stands for `start`: the links of each group, and of each route."""
 
@@ -55,30 +61,29 @@ def is_archive(data: bytes) -> bool:
     return data.startswith(b"PK")
 
 
-def format_name(artefact: Artefact) -> str:
-    """Return the format in which an artefact is saved."""
-    if isinstance(artefact, Schedule):
-        return schedule_format(artefact)
-    return FLOW_FORMAT if isinstance(artefact, Flow) else ROUTES_FORMAT
-
-
 def artefact_to_bytes(artefact: Artefact, provenance: bool = True) -> bytes:
     """Return the bytes of a flow, routes or a schedule, with known provenance."""
-    form = FORMATS[format_name(artefact)]
+    members_of = MEMBERS[format_name(artefact)]
     topology, demand = artefact.problem.topology, artefact.problem.demand.matrix
-    about = _about(artefact) | {
+    about: About = {}
+    if isinstance(artefact, Schedule):
+        about = {"steps": int(artefact.steps)}
+    elif isinstance(artefact, Routes) and artefact.denominator is not None:
+        about = {"denominator": int(artefact.denominator)}
+    about |= {key: each for key, each in claims_of(artefact).items() if each}
+    about |= {
         "name": topology.name,
         "nodes": int(topology.nodes),
         "notes": list(topology.notes),
         "method": artefact.method,
     }
-    about |= _claim("bound", artefact.bound)
+    about |= {"bound": float(artefact.bound)} if artefact.bound > 0 else {}
     about |= {} if topology.names is None else {"names": list(topology.names)}
     rate = topology.bytes_per_second
     about |= {} if rate is None else {"bytes_per_second": rate}
-    arrays = {key: getattr(topology, key) for key in ("tail", "head", "capacity", "terminals")}
+    arrays = {key: getattr(topology, key) for key in ENDS}
     arrays |= {"lengths": artefact.certificate.lengths, "demand": demand}
-    arrays |= {key: _array_of(artefact, key) for key in form.members}
+    arrays |= {key: _array_of(artefact, key) for key in members_of}
     members = {"format": format_name(artefact), "about": _text(about)}
     members |= {key: array for key, array in arrays.items() if array is not None}
     if provenance and artefact.provenance is not None:
@@ -103,53 +108,34 @@ def artefact_from_bytes(data: bytes, where: str) -> Artefact:
     if "format" not in texts:
         raise FormatError(f'{where}: no array "format"; expected an alltoall artefact')
     found = texts.pop("format")
-    if found not in FORMATS:
+    if found not in MEMBERS:
         raise FormatError(
-            f"{where}: format is {short(found)}; expected one of {', '.join(FORMATS)}"
+            f"{where}: format is {short(found)}; expected one of {', '.join(MEMBERS)}"
         )
-    arrays = unpack(data, COMMON | FORMATS[found].members, where)
-    objects = {
-        key: take_object(parse_json(text, f"{where}: {key}"), f"{where}: {key}")
-        for key, text in texts.items()
-    }
-    about = objects.pop("about") | objects
+    arrays = unpack(data, COMMON | MEMBERS[found], where)
+    about, more = (
+        take_object(parse_json(texts.get(key, "{}"), f"{where}: {key}"), f"{where}: {key}")
+        for key in ("about", PROVENANCE)
+    )
     with naming(where):
-        form = FORMATS[found]
-        topology = Topology(
-            name=take_text(about, "name", where),
-            nodes=take_int(about, "nodes", where, MAX_INTEGER),
-            tail=arrays["tail"],
-            head=arrays["head"],
-            capacity=arrays["capacity"],
-            terminals=arrays["terminals"],
-            notes=tuple(strings(about.get("notes"), "notes", where)),
-            names=tuple(strings(about["names"], "names", where)) if "names" in about else None,
-            bytes_per_second=_claimed(about, "bytes_per_second", where) or None,
-        )
+        for key in ("name", "method"):  # which may be left out in JSON only
+            take_text(about, key, where)
+        ends: dict[str, Any] = {key: arrays[key] for key in ENDS}
+        topology = Topology(**topology_fields(about, where), **ends)
         problem = Problem(topology, Demand(len(topology.terminals), arrays.get("demand")))
-        fields: dict[str, Any] = {key: arrays.get(key) for key in form.members}
-        for key in RUN_LENGTHS:
-            if key in fields:
-                fields["start"] = _starts(fields.pop(key), len(arrays["link"]), where)
-        fields |= _fields(form.kind, about, arrays, problem, where)
-        claims = positive if form.kind is Flow else _claimed
-        return form.kind(
-            problem=problem,
-            certificate=Certificate(arrays["lengths"], claims(about, "bound", where)),
-            method=take_text(about, "method", where),
-            provenance=provenance_from_json(about, where),
-            **fields,
-        )
-
-
-def _claim(key: str, value: float) -> About:
-    """Return a positive number as a field of `about`, else no field."""
-    return {key: float(value)} if value > 0 else {}
-
-
-def _claimed(about: About, key: str, where: str) -> float:
-    """Return a positive number of `about`, 0 if it is left out."""
-    return positive(about, key, where) if key in about else 0.0
+        fields: dict[str, Any] = {key: arrays.get(key) for key in MEMBERS[found]}
+        for key in fields.keys() & set(RUN_LENGTHS):
+            fields["start"] = _starts(fields.pop(key), len(arrays["link"]), where)
+        if "weight" in fields and "denominator" in about:
+            fields["denominator"] = take_int(about, "denominator", where, MAX_INTEGER, 1)
+        if "step" in fields:
+            fields["steps"] = take_int(about, "steps", where, MAX_NUMBERS)
+        if "chunks" in fields:
+            fields["chunks"] = Chunks(len(topology.terminals), counts=arrays["chunks"])
+        about |= {PROVENANCE: more} if PROVENANCE in texts else {}
+        kind, lengths = ANSWERS[found], arrays["lengths"]
+        made: Artefact = answer_of(kind, problem, lengths, about, where, **fields)
+        return made
 
 
 def _starts(sizes: Ints, entries: int, where: str) -> Ints:
@@ -159,75 +145,28 @@ def _starts(sizes: Ints, entries: int, where: str) -> Ints:
     return starts_of(sizes)
 
 
-def _about(artefact: Artefact) -> About:
-    """Return the fields of one kind of artefact, besides arrays."""
-    if isinstance(artefact, Flow):
-        return {"rate": float(artefact.rate), "status": artefact.status.value}
-    if isinstance(artefact, Routes):
-        common = artefact.denominator
-        return {} if common is None else {"denominator": int(common)}
-    about = {"steps": int(artefact.steps)} | _claim("fractional_time", artefact.fractional_time)
-    even = artefact.chunks.uniform
-    return about | ({"chunks_per_shard": artefact.chunks_per_shard} if even else {})
-
-
-def _fields(
-    kind: type[Artefact], about: About, arrays: Arrays, problem: Problem, where: str
-) -> dict[str, Any]:
-    """Return the fields restored from `_about`."""
-    if kind is Flow:
-        return {"rate": positive(about, "rate", where), "status": status_from_json(about, where)}
-    if kind is Routes:
-        known = "denominator" in about
-        common = take_int(about, "denominator", where, MAX_INTEGER, 1) if known else None
-        return {"denominator": common}
-    if "chunks" in arrays:
-        chunks = Chunks(problem.demand.terminals, counts=arrays["chunks"])
-    else:
-        chunks = Chunks.of_demand(problem.demand, take_int(about, "chunks_per_shard", where))
-    return {
-        "chunks": chunks,
-        "steps": take_int(about, "steps", where, MAX_NUMBERS),
-        "fractional_time": _claimed(about, "fractional_time", where),
-    }
-
-
-@dataclass(frozen=True)
-class Form:
-    """A kind of artefact, and its arrays."""
-
-    kind: type[Artefact]
-    members: dict[str, Member]
-
-
 _KEYS = ("step", "source", "destination", "chunk", "link")
 _SENDS = {key: Member("integers", ("sends",)) for key in _KEYS}
 _CHUNKS = {"chunks": Member("integers", ("terminals", "terminals"))}
-FORMATS: dict[str, Form] = {
-    FLOW_FORMAT: Form(
-        Flow,
-        {
-            "source": Member("integers", ("groups",)),
-            "size": Member("integers", ("groups",)),
-            "link": Member("integers", ("amounts",)),
-            "amount": Member("numbers", ("amounts",)),
-            "destination": Member("integers", ("groups",), required=False),
-            "generators": Member("integers", ("generators", "nodes"), required=False),
-        },
-    ),
-    ROUTES_FORMAT: Form(
-        Routes,
-        {
-            "source": Member("integers", ("routes",)),
-            "destination": Member("integers", ("routes",)),
-            "hops": Member("integers", ("routes",)),
-            "link": Member("integers", ("hops",)),
-            "weight": Member("numbers", ("routes",)),
-            "layer": Member("integers", ("routes",), required=False),
-            "hop_layer": Member("integers", ("hops",), required=False),
-        },
-    ),
-    SCHEDULE_FORMAT: Form(Schedule, _SENDS),
-    UNEVEN_FORMAT: Form(Schedule, _SENDS | _CHUNKS),
+MEMBERS: dict[str, dict[str, Member]] = {
+    FLOW_FORMAT: {
+        "source": Member("integers", ("groups",)),
+        "size": Member("integers", ("groups",)),
+        "link": Member("integers", ("amounts",)),
+        "amount": Member("numbers", ("amounts",)),
+        "destination": Member("integers", ("groups",), required=False),
+        "generators": Member("integers", ("generators", "nodes"), required=False),
+    },
+    ROUTES_FORMAT: {
+        "source": Member("integers", ("routes",)),
+        "destination": Member("integers", ("routes",)),
+        "hops": Member("integers", ("routes",)),
+        "link": Member("integers", ("hops",)),
+        "weight": Member("numbers", ("routes",)),
+        "layer": Member("integers", ("routes",), required=False),
+        "hop_layer": Member("integers", ("hops",), required=False),
+    },
+    SCHEDULE_FORMAT: _SENDS,
+    UNEVEN_FORMAT: _SENDS | _CHUNKS,
 }
-"""The formats: the same names and the same content as in JSON."""
+"""The arrays of each format, beside those of every file."""

@@ -10,7 +10,7 @@ import re
 
 from alltoall.errors import FormatError, LimitError, UsageError
 from alltoall.ir.arrays import inner_index, rows
-from alltoall.ir.files.json.routes import layers_as_fields, weights_as_text
+from alltoall.ir.files.json.saved_answers import layers_as_fields, weights_as_text
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import one_line

@@ -18,7 +18,7 @@ BASELINES = {
     "ilp-shortest": "alltoall.routes.baselines.ilp:route_ilp_shortest",
     "sssp": "alltoall.routes.baselines.tables:route_sssp",
     "ewsp": "alltoall.routes.baselines.ewsp:route_ewsp",
-    "dor": "alltoall.routes.baselines.dor:route_dor",
+    "dor": "alltoall.routes.dimension_order:route_dor",
     "ecmp": "alltoall.routes.baselines.tables:route_ecmp",
     "updown": "alltoall.routes.baselines.tables:route_updown",
     "fptas": "alltoall.routes.baselines.fptas:route_fptas",

@@ -14,8 +14,8 @@ Two things are proven rather than left to the theory. The flow of all phases, di
 the demand has been routed, is scaled to the capacities exactly; and the lengths after a phase
 prove a lower bound on the time of any flow. The method stops as soon as the two are within
 epsilon, and at the latest when the lengths have grown as far as Fleischer's analysis needs for a
-gap of (1 - epsilon)^-3. Only ratios of lengths matter, so they are scaled back before they
-overflow.
+gap of (1 - epsilon)^-3, which with `published` is the only stop. Only ratios of lengths matter, so
+they are scaled back before they overflow.
 
 A phase routes the demand divided by the best time found so far, in place of the demand scaling of
 both papers: its load is at least all capacities and soon not much more.
@@ -53,7 +53,7 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
     TimeoutError if there are none in time.
     """
     solving = settings.solve.sharing()  # The other half is for the paths of the flow.
-    search = _Search(problem, settings.epsilon)
+    search = _Search(problem, settings.epsilon, settings.published)
     while not search.finished():
         search.phase(solving)
         if search.phases % PHASES_BETWEEN_BOUNDS == 1:
@@ -73,7 +73,8 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
 class _Search:
     """The flow of all phases, the lengths, and the best bound so far."""
 
-    def __init__(self, problem: Problem, epsilon: float) -> None:
+    def __init__(self, problem: Problem, epsilon: float, published: bool) -> None:
+        self.published = published
         self.problem, self.epsilon, self.groups = problem, epsilon, by_source(problem)
         self.flows = np.zeros((len(self.groups.start), problem.topology.links))
         self.lengths = self.best_lengths = 1.0 / problem.topology.capacity
@@ -88,7 +89,8 @@ class _Search:
         """Whether the gap is small enough, or the lengths have reached Fleischer's limit."""
         links = self.problem.topology.links
         enough = math.log(links / (1 - self.epsilon)) / self.epsilon - math.log(links)
-        return self.gap <= self.epsilon or self.grown >= enough
+        certified = self.gap <= self.epsilon and not self.published
+        return certified or self.grown >= enough
 
     def phase(self, settings: SolveSettings) -> None:
         """Route the demand once more, over the best time so far, and scale the lengths back.

@@ -8,7 +8,7 @@
 with the candidates link-disjoint (ILP-disjoint) or shortest (ILP-shortest). Where the demands over
 capacities have a common measure, z is counted in whole units of it.
 
-A quick heuristic makes a first choice, and the duals of the relaxation prove a bound; if the two
+Pairs that negotiate make a first choice, and the duals of the relaxation prove a bound; if the two
 meet, the search ends. Otherwise branch and bound starts from the first choice, and returns the best
 choice found in time.
 
@@ -31,15 +31,16 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import status_in_words
 from alltoall.lp.highs import mip
-from alltoall.lp.matrix import Entries, sparse_matrix
-from alltoall.lp.program import LinearProgram
-from alltoall.lp.settings import LPStatus
+from alltoall.lp.program import Entries, LinearProgram, sparse_matrix
+from alltoall.lp.settings import LPStatus, never
 from alltoall.lp.solve import solve_program
 from alltoall.paths.candidates import candidate_paths
 from alltoall.placing.chunks import largest_load
-from alltoall.placing.listed import ListedChunks, pick_paths
-from alltoall.routes.weights import routes_from_weights
-from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.placing.listed import UNPLACED, ListedChunks, first_found, negotiate_listed
+from alltoall.placing.listed import Choice as Places
+from alltoall.placing.negotiate import NEGOTIATION, NegotiationParams
+from alltoall.routes.weights import TARGETS, routes_from_weights
+from alltoall.settings import Late, RouteSettings, SolveSettings
 
 DEFAULT_SECONDS = 60.0
 """The program is NP-hard: seconds after which to stop if the caller set no time limit."""
@@ -159,14 +160,9 @@ def _route(problem: Problem, settings: RouteSettings) -> Routes:
 def choose_paths(choosing: Choosing, settings: RouteSettings) -> Choice:
     """Return the best choice found within the time limit, at worst the heuristic's."""
     if settings.solve.time_limit is None:
-        patient = replace(settings.solve, time_limit=DEFAULT_SECONDS, started=None)
-        settings = replace(settings, solve=patient)
-    solving = settings.solve.begin()
-    paths, first = choosing.candidates, choosing.first
-    amount, capacity = choosing.amount[first[:-1]], choosing.problem.topology.capacity
-    listed = ListedChunks(paths.start, paths.link, first[:-1], first[1:], amount)
-    chosen = pick_paths(listed, capacity, settings.seed, solving.out_of_time)
-    quick = Choice(chosen, choosing.time(chosen))
+        settings = replace(settings, solve=settings.solve.limited(DEFAULT_SECONDS))
+    solving = settings.solve
+    capacity, quick = choosing.problem.topology.capacity, _quick_choice(choosing, settings)
     if solving.out_of_time():
         return replace(quick, status=LPStatus.TIME_LIMIT)
     # The duals of the relaxation prove a bound.
@@ -178,6 +174,31 @@ def choose_paths(choosing: Choosing, settings: RouteSettings) -> Choice:
     if quick.time <= quick.bound * (1 + solving.gap):
         return quick
     return _search(choosing, program, quick, solving)
+
+
+def _quick_choice(choosing: Choosing, settings: RouteSettings) -> Choice:
+    """Return the choice of least time that pairs reach by negotiation."""
+    paths, topology = choosing.candidates, choosing.problem.topology
+    low, high = choosing.first[:-1], choosing.first[1:]
+    chunks = ListedChunks(paths.start, paths.link, low, high, choosing.amount[low])
+    nowhere = Places(low, np.full(chunks.count, UNPLACED))
+    best, least = Choice(low, choosing.time(low)), choosing.bound(1 / topology.capacity)
+    span = best.time - least
+    step = choosing.unit or max(span / TARGETS, 1e-12 * least)
+
+    def attempt(
+        index: int, late: Late = settings.solve.out_of_time, params: NegotiationParams = NEGOTIATION
+    ) -> Choice | None:
+        nonlocal best
+        asked = np.array([(least + index * step) * (1 + 1e-12)]), settings.seed, late, params
+        places, fits = negotiate_listed(topology, chunks, nowhere, *asked)
+        found = Choice(places.path, choosing.time(places.path))
+        best = min(found, best, key=lambda each: each.time)
+        return found if fits else None
+
+    attempt(0, never, replace(NEGOTIATION, rounds=1))  # One round is always done.
+    first_found(math.ceil(span / step * (1 - 1e-9)) - 1, attempt)
+    return best
 
 
 def _search(

@@ -174,7 +174,7 @@ def assign_layers(
     if algorithm not in LAYERINGS:
         known = ", ".join(LAYERINGS)
         raise UsageError(f"unknown layering {algorithm!r}; expected one of {known}")
-    settings = (settings or SolveSettings()).begin()
+    settings = settings or SolveSettings()
     settings.check_time()
     layered = replace(routes, layer=LAYERINGS[algorithm](routes, seed, settings))
     return _within(layered, algorithm, max_layers)

@@ -19,11 +19,11 @@
 """
 
 import tomllib
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from alltoall.errors import FormatError
-from alltoall.ir.files.fields import Json, short, take_int, take_list, take_text
+from alltoall.ir.files.fields import Json, naming, short, take_int, take_list, take_text
 from alltoall.ir.topology import MAX_NODES, Topology
 from alltoall.topologies.clusters import compose
 from alltoall.topologies.families import GBIT
@@ -37,15 +37,8 @@ MAX_KINDS = 1_000
 CLUSTER = {"name": "", "outside": RAIL, "over": "", "forward": "host"}
 """Keys of the cluster besides its hosts, with their defaults."""
 
-HOST_KEYS: dict[str, tuple[type, ...]] = {
-    "gpus": (int,),
-    "inside": (str,),
-    "nics": (int,),
-    "rate": (int, float),
-    "link": (int, float),
-    "attach": (str,),
-}
-"""Keys of a table of hosts, with their types."""
+HOST_KEYS = tuple(each.name for each in fields(Host))
+"""Keys of a table of hosts."""
 
 REQUIRED = ("gpus", "inside", "nics", "rate")
 """Keys that a table needs unless it has a kind."""
@@ -78,20 +71,13 @@ def _read_hosts(table: Any, here: str) -> tuple[Host, int]:
     known: dict[str, Any] = {}
     if "kind" in table:
         known = asdict(HOSTS[take_text(table, "kind", here, tuple(HOSTS))])
-    known |= {key: _take_value(table[key], key, here) for key in HOST_KEYS if key in table}
+    known |= {key: table[key] for key in HOST_KEYS if key in table}
     missing = [key for key in REQUIRED if key not in known]
     if missing:
         expected = f"expected {', '.join(REQUIRED)}, or a kind: {', '.join(HOSTS)}"
         raise FormatError(f"{here}: {', '.join(missing)} missing; {expected}")
-    return Host(**known), count
-
-
-def _take_value(value: Any, key: str, here: str) -> Any:
-    kinds = HOST_KEYS[key]
-    if type(value) not in kinds:
-        expected = {int: "a whole number", str: "a text"}.get(kinds[-1], "a number")
-        raise FormatError(f"{here}: {key} is {short(value)}; expected {expected}")
-    return float(value) if float in kinds else value
+    with naming(here):
+        return Host(**known), count
 
 
 def _refuse_others(table: Json, known: set[str], here: str) -> None:

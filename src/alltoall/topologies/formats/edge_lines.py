@@ -85,7 +85,7 @@ MAX_ATTRIBUTES = 1_000
 """Most characters of the attributes in a line: they are a literal, which Python parses."""
 
 CAPACITY, WEIGHT = "capacity", "weight"
-"""The attribute with the capacity, and an ambiguous one: a cost, or a width."""
+"""The attribute of edges with the capacity, and an ambiguous one: a cost, or a width."""
 
 BOTH_WAYS, ONE_WAY = "<->", "->"
 ARROWS = (BOTH_WAYS, ONE_WAY, "--", "-")

@@ -18,7 +18,7 @@ from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.names import is_name
 from alltoall.ir.quantities import bytes_per_second, rate_in_words
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import counted
+from alltoall.ir.words import counted, listed
 
 _MEDIUM = re.compile(r"([0-9]{1,5})(Gig|G)?base", re.IGNORECASE)
 """The rate in the name of an Ethernet medium: 10GigBaseCX4, 100GbaseCR4, 1000BaseTFD."""
@@ -133,8 +133,6 @@ SUFFIXES = (".json", ".txt", ".lldp")
 """Suffixes of files, after the names of hosts."""
 
 MAX_HOSTS = 16_384
-MAX_LISTED = 5
-"""Most names in a note."""
 
 Rate = float | None
 Ports = dict[tuple[str, str], list[Rate]]
@@ -204,9 +202,9 @@ def _network(name: str, hosts: list[str], ports: Ports, where: str) -> Topology:
             uneven.append(f"{one} and {other}")
     unit = _slowest([rate for *_, rate in cables], where)
     edges = [(u, v, 1.0 if rate is None else rate / (unit or 1.0)) for u, v, rate in cables]
-    notes = [f"seen from one end only, some cables of {_listed(uneven)}"] if uneven else []
+    notes = [f"seen from one end only, some cables of {listed(uneven)}"] if uneven else []
     if switches:
-        notes.append(f"taken as switches, since they have no file: {_listed(switches)}")
+        notes.append(f"taken as switches, since they have no file: {listed(switches)}")
     one = f"capacity 1 is {rate_in_words(unit)}" if unit else "every cable has capacity 1"
     built = Topology.from_edges(name, len(names), edges, range(len(hosts)), [*notes, one], names)
     return replace(built, bytes_per_second=unit)
@@ -222,7 +220,3 @@ def _slowest(rates: list[Rate], where: str) -> Rate:
             "an edge list"
         )
     return min(known, default=None)
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:MAX_LISTED]) + (", ..." if len(names) > MAX_LISTED else "")

@@ -10,16 +10,14 @@ from alltoall.errors import TopologyError
 from alltoall.ir.arrays import rows
 from alltoall.ir.names import sound_names
 from alltoall.ir.topology import Topology
+from alltoall.ir.words import listed
+from alltoall.topologies.formats.edge_lines import CAPACITY, WEIGHT
 
-MAX_NAMED = 10
 NAMES = ("name", "label")
 """The node attributes that may hold names; igraph writes the first into GraphML."""
 UNIT = "bytes_per_second"
 """The graph attribute with the rate of a link of capacity 1."""
 Edge: TypeAlias = tuple[Hashable, Hashable, dict[str, Any]]
-
-CAPACITY, WEIGHT = "capacity", "weight"
-"""The edge attribute with the capacity, and an ambiguous one: a cost, or a width."""
 
 
 def from_networkx(
@@ -88,9 +86,8 @@ def _numbering(
     names = sound_names(labels)
     if names is not None:
         return ids, (), names
-    shown = ", ".join(f"{label}={index}" for label, index in list(ids.items())[:MAX_NAMED])
-    more = ", ..." if len(ids) > MAX_NAMED else ""
-    return ids, (f"nodes numbered in the order of the graph: {shown}{more}",), None
+    shown = listed(f"{label}={index}" for label, index in ids.items())
+    return ids, (f"nodes numbered in the order of the graph: {shown}",), None
 
 
 def _attribute_names(graph: "nx.Graph[Any]", ids: dict[Hashable, int]) -> tuple[str, ...] | None:
@@ -116,10 +113,10 @@ def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
                     'alltoall.topology(graph, capacity_attribute="weight"); if not, leave them out'
                 )
     elif edges and not any(capacity in data for *_, data in edges):
-        found = sorted({str(key) for *_, data in edges for key in data})[:MAX_NAMED]
+        found = sorted({str(key) for *_, data in edges for key in data})
         raise TopologyError(
             f"no edge has the attribute {capacity!r} that is to be its capacity; "
-            f"found {', '.join(found) or 'none'}"
+            f"found {listed(found) or 'none'}"
         )
 
 
@@ -135,7 +132,7 @@ def _assumed(edges: list[Edge], key: str) -> tuple[str, ...]:
     }
     if not without or (len(without) == len(edges) and not numbers):
         return ()
-    found = f"; not used: {', '.join(sorted(numbers)[:MAX_NAMED])}" if numbers else ""
+    found = f"; not used: {listed(sorted(numbers))}" if numbers else ""
     return (f"no {key} on {len(without)} of {len(edges)} edges, taken as 1{found}",)
 
 

@@ -10,18 +10,19 @@ from alltoall.errors import FormatError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.fabric import Fabric
-from alltoall.ir.files.fields import short, take_int, take_list, take_object, take_text
+from alltoall.ir.files.fields import Json, short, take_int, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_from_json, demand_to_json, matrix_of
 from alltoall.ir.files.json.values import (
+    INTEGERS,
     MAX_INTEGER,
+    NUMBERS,
+    STRINGS,
     are_integers,
     artefact,
-    integers,
     is_integer,
     is_number,
-    numbers,
     positive,
-    strings,
+    take,
 )
 from alltoall.ir.noun import Provenance
 from alltoall.ir.problem import Problem
@@ -76,8 +77,7 @@ def topology_to_json(topology: Topology) -> dict[str, Any]:
 def topology_from_json(value: object, where: str) -> Topology:
     """Build a topology from its JSON form; missing `terminals` mean all nodes."""
     obj = artefact(value, TOPOLOGY_FORMAT, where)
-    nodes = take_int(obj, "nodes", where, MAX_INTEGER)
-    rows = take_list(obj, "links", where)
+    fields, rows = topology_fields(obj, where), take_list(obj, "links", where)
     for index, row in enumerate(rows):
         sound = isinstance(row, list) and len(row) == 3 and are_integers(row[:2])
         if not sound or not is_number(row[2]):
@@ -85,13 +85,21 @@ def topology_from_json(value: object, where: str) -> Topology:
                 f"{where}: links[{index}] is {short(row)}; expected [tail, head, capacity] "
                 "with two integers and a number"
             )
-    terminals = integers(obj["terminals"], "terminals", where) if "terminals" in obj else None
-    notes = strings(obj.get("notes", []), "notes", where)
-    names = strings(obj["names"], "names", where) if "names" in obj else None
-    name = take_text(obj, "name", where) if "name" in obj else where
-    topology = Topology.from_links(name, nodes, rows, terminals, notes, names)
-    rate = positive(obj, "bytes_per_second", where) if "bytes_per_second" in obj else None
-    return replace(topology, bytes_per_second=rate, provenance=provenance_from_json(obj, where))
+    terminals = take(obj, "terminals", INTEGERS, where, None)
+    topology = Topology.from_links(fields["name"], fields["nodes"], rows, terminals)
+    return replace(topology, **fields, provenance=provenance_from_json(obj, where))
+
+
+def topology_fields(obj: Json, where: str) -> Json:
+    """Return the fields of a topology that are the same in all its forms."""
+    rate = "bytes_per_second"
+    return {
+        "name": take_text(obj, "name", where) if "name" in obj else where,
+        "nodes": take_int(obj, "nodes", where, MAX_INTEGER),
+        "notes": tuple(take(obj, "notes", STRINGS, where, [])),
+        "names": take(obj, "names", STRINGS, where, None),
+        rate: positive(obj, rate, where) if rate in obj else None,
+    }
 
 
 PROBLEM_FORMAT = "alltoall.problem/1"
@@ -111,23 +119,6 @@ def problem_from_json(value: object, where: str) -> Problem:
     return Problem(topology, demand_from_json(obj.get("demand"), topology, f"{where}: demand"))
 
 
-def problem_of_answer(obj: dict[str, Any], where: str) -> Problem:
-    """Return the problem of an answer; a missing demand is uniform."""
-    topology = topology_from_json(obj.get("topology"), f"{where}: topology")
-    if "demand" not in obj:
-        return Problem.all_to_all(topology)
-    return Problem(topology, demand_from_json(obj["demand"], topology, f"{where}: demand"))
-
-
-def certificate_of_answer(obj: dict[str, Any], topology: Topology, where: str) -> Certificate:
-    """Return the certificate of an answer; a missing one is replaced by hop counts."""
-    lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
-    return Certificate(
-        np.ones(topology.links) if lengths is None else np.array(lengths, dtype=np.float64),
-        positive(obj, "bound", where) if "bound" in obj else 0.0,
-    )
-
-
 def certificate_to_json(certificate: Certificate) -> dict[str, Any]:
     """Return the JSON form of a certificate."""
     lengths = certificate.lengths.tolist()
@@ -136,12 +127,8 @@ def certificate_to_json(certificate: Certificate) -> dict[str, Any]:
 
 def certificate_from_json(value: object, where: str) -> Certificate:
     """Build a certificate from its JSON form, unchecked."""
-    return certificate_of(artefact(value, CERTIFICATE_FORMAT, where), where)
-
-
-def certificate_of(obj: dict[str, Any], where: str) -> Certificate:
-    """Return the required certificate of an artefact."""
-    lengths = np.array(numbers(obj.get("lengths"), "lengths", where), dtype=np.float64)
+    obj = artefact(value, CERTIFICATE_FORMAT, where)
+    lengths = np.array(take(obj, "lengths", NUMBERS, where), dtype=np.float64)
     return Certificate(lengths, positive(obj, "bound", where))
 
 
@@ -180,7 +167,7 @@ def fabric_from_json(value: object, where: str) -> Fabric:
     overhead = obj.get("overhead", 0.0)
     if not is_number(overhead):
         raise FormatError(f"{where}: overhead is {short(overhead)}; expected seconds")
-    given = numbers(obj["latency"], "latency", where) if "latency" in obj else 0.0
+    given = take(obj, "latency", NUMBERS, where, 0.0)
     return Fabric(
         topology=topology_from_json(obj.get("topology"), f"{where}: topology"),
         bytes_per_second=positive(obj, "bytes_per_second", where),

@@ -5,16 +5,14 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-import numpy as np
-
-from alltoall.errors import FormatError, UsageError, VerificationError
-from alltoall.ir.arrays import Ints
-from alltoall.ir.files.fields import short
+from alltoall.errors import FormatError, UsageError
+from alltoall.ir.files.fields import MAX_INT, Json, short, take_list, take_object
 from alltoall.ir.files.text import MAX_FILE_BYTES, read_text, write_text
-from alltoall.ir.topology import Topology
 
 MAX_INTEGER = 2**53
 """Integers beyond this are not exact in every JSON reader, and larger than any index here."""
@@ -129,60 +127,70 @@ def is_number(value: object) -> bool:
     return type(value) is float or is_integer(value)
 
 
-def integers(value: object, key: str, where: str) -> list[int]:
-    """Return a value that must be an array of integers."""
-    return _array(value, are_integers, f"{where}: {key}", "integers")
+def are_naturals(values: list[Any]) -> bool:
+    """Return whether all values are integers from 0 to `MAX_INT`."""
+    return are_integers(values) and (not values or 0 <= min(values) <= max(values) <= MAX_INT)
 
 
-def numbers(value: object, key: str, where: str) -> list[float]:
-    """Return a value that must be an array of numbers."""
-    return _array(value, lambda each: all(map(is_number, each)), f"{where}: {key}", "numbers")
+def _are_lists(fit: Callable[[list[Any]], bool]) -> Callable[[list[Any]], bool]:
+    """Return whether all values are arrays whose values fit."""
+    return lambda values: (
+        set(map(type, values)) <= {list} and fit(list(chain.from_iterable(values)))
+    )
 
 
-def strings(value: object, key: str, where: str) -> list[str]:
-    """Return a value that must be an array of strings."""
-    return _array(value, lambda each: set(map(type, each)) <= {str}, f"{where}: {key}", "strings")
+class Cells(NamedTuple):
+    """A kind of value: whether all of some values are of it, and what is expected of each."""
+
+    fit: Callable[[list[Any]], bool]
+    expected: str
 
 
-def _array(value: object, fits: Callable[[list[Any]], bool], here: str, kind: str) -> list[Any]:
-    if not isinstance(value, list) or not fits(value):
-        raise FormatError(f"{here} is {short(value)}; expected an array of {kind}")
+INTEGERS = Cells(_are_lists(are_integers), "an array of integers")
+NUMBERS = Cells(_are_lists(lambda values: all(map(is_number, values))), "an array of numbers")
+STRINGS = Cells(_are_lists(lambda values: set(map(type, values)) <= {str}), "an array of strings")
+NATURAL = Cells(are_naturals, f"an integer 0..{MAX_INT}")
+NATURALS = Cells(_are_lists(are_naturals), f"an array of integers 0..{MAX_INT}")
+
+
+def fitting(value: Any, cells: Cells, here: str) -> Any:
+    """Return a value that must be of a kind."""
+    if not cells.fit([value]):
+        raise FormatError(f"{here} is {short(value)}; expected {cells.expected}")
     return value
 
 
-def terminal_positions(
-    rows: list[Any], key: str, topology: Topology, where: str, name: str
-) -> Ints:
-    """Return the terminal position in each row under a key."""
-    position = positions_of(topology)
-    for index, row in enumerate(rows):
-        if type(row.get(key)) is not int or row[key] not in position:
-            raise FormatError(
-                f"{where}: {name}[{index}].{key} is {short(row.get(key))}; expected a terminal"
-            )
-    return np.array([position[row[key]] for row in rows], dtype=np.int64)
+def take(obj: Json, key: str, cells: Cells, where: str, *default: Any) -> Any:
+    """Return the value at a key, which must be of a kind; a default makes it optional."""
+    if default and key not in obj:
+        return default[0]
+    return fitting(obj.get(key), cells, f"{where}: {key}")
 
 
-def positions_of(topology: Topology) -> dict[int, int]:
-    """Return the position of each terminal by its node."""
-    return {node: position for position, node in enumerate(topology.terminals.tolist())}
+@dataclass(frozen=True)
+class Rows:
+    """Objects in an array, and the name of the array for messages.
 
+    A million rows are checked column by column; only a wrong column is searched row by row.
+    """
 
-def drop_unclaimed(value: dict[str, Any]) -> dict[str, Any]:
-    """Remove absent claims: a bound or fractional time of 0, and its gap."""
-    none = {"bound": 0.0, "fractional_time": 0.0, "gap": math.inf}
-    return {key: each for key, each in value.items() if key not in none or each != none[key]}
+    rows: list[Json]
+    name: str
 
+    @classmethod
+    def of(cls, obj: Json, key: str, where: str, most: int | None = None) -> "Rows":
+        """Take the array at a key, all of whose values must be objects."""
+        rows, name = take_list(obj, key, where, most), f"{where}: {key}"
+        for index, row in enumerate(rows if set(map(type, rows)) - {dict} else ()):
+            take_object(row, f"{name}[{index}]")
+        return cls(rows, name)
 
-def check_claims(obj: dict[str, Any], where: str, time: float, bound: float) -> None:
-    """Refuse a file whose summary (`time`, `gap`) contradicts its content."""
-    # A gap is a share, and may be off by one of rounding; a time has any unit.
-    claims = {"time": (time, 0.0), "gap": (time / bound - 1 if bound > 0 else math.inf, 1e-9)}
-    wrong = [
-        f"{key} is {short(obj[key])}, but what the file holds gives {true:.12g}"
-        for key, (true, slack) in claims.items()
-        if obj.get(key) is not None
-        and not (is_number(obj[key]) and math.isclose(obj[key], true, rel_tol=1e-9, abs_tol=slack))
-    ]
-    if wrong:
-        raise VerificationError(where, wrong)
+    def column(self, key: str, cells: Cells, optional: bool = False) -> list[Any]:
+        """Return the values at a key, which an optional one need not have in every row."""
+        found = [row for row in self.rows if key in row] if optional else self.rows
+        values = [row.get(key) for row in found]
+        if not cells.fit(values):
+            for index, row in enumerate(self.rows):
+                if key in row or not optional:
+                    fitting(row.get(key), cells, f"{self.name}[{index}].{key}")
+        return values
