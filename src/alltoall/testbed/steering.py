@@ -18,14 +18,14 @@ from alltoall.ir.arrays import Ints, inner_index, rows, starts_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.lowering.options import Options
+from alltoall.lowering.tables.linux import with_ways_back
 from alltoall.lowering.tables.routed_file import in_file_order, pair_sizes
-from alltoall.lowering.tables.srv6_emit import (
+from alltoall.lowering.tables.srv6 import (
     emit_srv6,
     link_addresses,
     node_batches,
     route_addresses,
 )
-from alltoall.lowering.tables.ways_back import with_ways_back
 from alltoall.testbed.namespaces import Bed, install
 from alltoall.testbed.plan import ROUTE_OPTIONS, Plan, merged
 
