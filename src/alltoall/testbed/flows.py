@@ -1,7 +1,7 @@
 """The work of a host: thousands of TCP flows, one per route.
 
-A rank listens, connects its outgoing flows, and accepts incoming ones, identified by their
-destination address. Then it repeats: prepare, wait for the common start, move all bytes
+A rank listens, connects its outgoing flows, and accepts incoming ones, identified by their two
+addresses. Then it repeats: prepare, wait for the common start, move all bytes
 (`moving.py`), and report the end time over a socket outside the fabric. Bytes are checked when all
 have ended.
 """
@@ -116,8 +116,8 @@ class Rank:
             waiting[made.fileno()] = number
             self.events.register(made.fileno(), select.EPOLLOUT)
         known = {
-            _packed(address): number
-            for number, (_source, to, _own, address, _phase) in enumerate(self.flows)
+            (_packed(own), _packed(address)): number
+            for number, (_source, to, own, address, _phase) in enumerate(self.flows)
             if to == self.rank
         }
         self.events.register(self.door.fileno(), select.EPOLLIN)
@@ -151,12 +151,12 @@ class Rank:
             raise MoverStopped
         return found
 
-    def _accept(self, known: dict[bytes, int]) -> None:
+    def _accept(self, known: dict[tuple[bytes, bytes], int]) -> None:
         with suppress(BlockingIOError):
             while True:
-                made, _ = self.door.accept()
+                made, (own, *_) = self.door.accept()
                 made.setblocking(False)
-                self.into[known[_packed(made.getsockname()[0])]] = made
+                self.into[known[_packed(own), _packed(made.getsockname()[0])]] = made
 
     def _prepare(self, order: dict[str, Any]) -> dict[str, Any]:
         """Get ready for shards of another size."""

@@ -1,9 +1,10 @@
 """Reports of runs on a fabric: a row per size, or one per job."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
+from alltoall.ir.table import Table
 from alltoall.testbed.shares import WEIGHTS
 from alltoall.topologies.given import Given
 
@@ -80,8 +81,8 @@ class Recovery:
     complete: float
 
 
-@dataclass(frozen=True)
-class BedReport:
+@dataclass(frozen=True, repr=False)
+class BedReport(Table):
     """The result of a run on a fabric; valid if all bytes and counters are right."""
 
     fabric: str
@@ -94,10 +95,6 @@ class BedReport:
     rows: tuple[BedRow, ...]
     violations: tuple[str, ...]
     recovery: Recovery | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -113,8 +110,8 @@ class SharedJob:
     iterations: int
 
 
-@dataclass(frozen=True)
-class SharedReport:
+@dataclass(frozen=True, repr=False)
+class SharedReport(Table):
     """The result of several jobs on one fabric; valid as a `BedReport` is.
 
     `together_seconds` is the time of the slowest job while all run uncoordinated. `joint_seconds`
@@ -123,6 +120,8 @@ class SharedReport:
     one's all-to-all. `retransmits` and `drops` are of all jobs together, and `rows` those of a
     `BedReport` of the joint schedule.
     """
+
+    ROWS = "jobs"
 
     fabric: str
     topology: str
@@ -141,7 +140,3 @@ class SharedReport:
     retransmits: int
     drops: int
     rows: tuple[BedRow, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)

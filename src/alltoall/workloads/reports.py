@@ -1,8 +1,9 @@
 """Reports of workloads."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from alltoall.ir.table import Table
 from alltoall.workloads.spectrum import Pencils
 
 
@@ -35,8 +36,8 @@ class PencilRow:
     error: float
 
 
-@dataclass(frozen=True)
-class FftReport:
+@dataclass(frozen=True, repr=False)
+class FftReport(Table):
     """Times of transforms; `even` says whether all ranks had equal slabs, and `checked` how.
 
     `links` says which are emulated, None if none is. Rows are `FftRow`, or `PencilRow` if there are
@@ -44,6 +45,8 @@ class FftReport:
     over that of the first other way, the schedule's, in all, and `alltoall_speedup` that of the
     exchange alone; both None without one.
     """
+
+    TITLE = "runtime"
 
     runtime: str
     links: str | None
@@ -55,10 +58,6 @@ class FftReport:
     speedup: float | None
     alltoall_speedup: float | None
     pencils: tuple[int, int] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)
 
 
 def fft_report(cut: Pencils, found: dict[str, Any], links: str | None) -> FftReport:
@@ -113,12 +112,14 @@ class MoeRow:
     solve_seconds: float | None = None
 
 
-@dataclass(frozen=True)
-class MoeReport:
+@dataclass(frozen=True, repr=False)
+class MoeReport(Table):
     """Times of a layer. `skew` describes the imbalance; `speedups` are by exchange.
 
     `prepare_seconds` is the time to prepare the solver, once per topology.
     """
+
+    TITLE = "runtime"
 
     runtime: str
     on: str
@@ -132,7 +133,3 @@ class MoeReport:
     rows: tuple[MoeRow, ...]
     speedups: dict[str, float]
     prepare_seconds: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)
