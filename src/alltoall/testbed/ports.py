@@ -5,6 +5,7 @@ with its segments. The kernel picks one by its hash of the 5-tuple. Which one a 
 is what `ip route get` says in the namespace of the sender.
 """
 
+import random
 import re
 import subprocess
 from collections import defaultdict
@@ -24,7 +25,7 @@ PORTS = "ports"
 MOST_CHUNKS = 4
 """Flows of a pair: more fill the queues of small hosts."""
 
-FIRST_PORT, LAST_PORT, PORTS_AT_ONCE = 40_000, 60_000, 16
+FIRST_PORTS, MOST_PORTS, PORTS_AT_ONCE = (10_000, 60_000), 4_096, 16
 
 WAY = re.compile(r"route add (\S+)/128 encap seg6 mode encap segs (\S+) dev (\S+)")
 FOUND = re.compile(r"encap seg6 mode encap segs \d+ \[ ([^]]*) \]")
@@ -79,7 +80,9 @@ def find_ports(flows: Sequence[tuple[str, str, str]], to: int) -> list[int]:
     """Return a source port for each flow: own address, destination, and wanted segments."""
     found = [0] * len(flows)
     left = list(range(len(flows)))
-    for first in range(FIRST_PORT, LAST_PORT, PORTS_AT_ONCE):
+    # Ports of a run before may be in use for a minute.
+    begin = random.randrange(*FIRST_PORTS)
+    for first in range(begin, begin + MOST_PORTS, PORTS_AT_ONCE):
         asked = [(flow, first + k) for flow in left for k in range(PORTS_AT_ONCE)]
         for (flow, port), answer in zip(asked, _answers(flows, asked, to), strict=True):
             if not found[flow] and answer == _segments(flows[flow][2].replace(",", " ")):
