@@ -15,8 +15,7 @@ from collections.abc import Callable
 
 from alltoall import Flow, Problem
 from alltoall.check.flow import check_flow
-from alltoall.flows.children import split_by_programs
-from alltoall.flows.decompose import per_commodity
+from alltoall.flows.decompose import per_commodity, split_by_programs
 from alltoall.flows.public import find_flow
 from alltoall.settings import SolveSettings
 from alltoall.topologies.spec import build

@@ -19,8 +19,8 @@ from alltoall.check.routes import check_routes
 from alltoall.errors import InputError
 from alltoall.flows import solve
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
-from alltoall.routes.extp import routes_of_flow
 from alltoall.routes.layers.assign import assign_layers
+from alltoall.routes.weights import routes_of_flow
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.spec import build
 

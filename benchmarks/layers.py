@@ -18,8 +18,8 @@ from alltoall.flows import solve
 from alltoall.ir.answer import Certificate
 from alltoall.ir.routes import Routes
 from alltoall.paths.shortest import tree_paths
-from alltoall.routes.extp import routes_of_flow
 from alltoall.routes.layers.assign import LAYERINGS, assign_layers
+from alltoall.routes.weights import routes_of_flow
 from alltoall.settings import SolveSettings
 from alltoall.topologies.spec import build
 

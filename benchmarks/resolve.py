@@ -13,7 +13,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 import alltoall
-from alltoall.routes.skews import Family
+from alltoall.routes.robust import Family
 
 SPECS = ("torus:8x8", "genkautz:n=64,d=4", "jellyfish:n=64,d=4,seed=1")
 FAMILIES = ("pairs", "destinations")

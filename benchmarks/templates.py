@@ -25,7 +25,7 @@ from alltoall.flows.symmetry.automorphisms import find_generators
 from alltoall.flows.symmetry.orbits import link_maps
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.paths.candidates import candidate_paths
-from alltoall.routes.skews import Family
+from alltoall.routes.robust import Family
 from alltoall.settings import RouteSettings, SolveSettings
 
 SPECS = ("torus:4x4", "hypercube:4", "genkautz:n=32,d=4")

@@ -229,7 +229,7 @@ class RouteSettings:
     stop; `raw` keeps the paths that extp extracted; `max_layers` limits the layers of deadlock-free
     routes, which change layers with `layer_change`; `destination_based` merges routes to a terminal
     where they meet; `shape` has the sides of the grid for dimension order, if they cannot be found;
-    `robust` names the demands of robust routes, families of `routes.skews` or files.
+    `robust` names the demands of robust routes, families of `routes.robust` or files.
 
     Routes are then changed in this order (`routes.search`): `max_routes`; `chunks`, the common
     denominator of the weights; `layers`, the algorithm that assigns them, or None.

@@ -38,7 +38,7 @@ from alltoall.ir.words import kind_in_words
 from alltoall.loading import LoweredText, Noun, opened
 from alltoall.lowering import TARGETS, Lowered, parse_lowered
 from alltoall.lowering.options import topology_by_rank
-from alltoall.lowering.programs.msccl_limits import RUNTIMES
+from alltoall.lowering.programs.msccl_emit import RUNTIMES
 from alltoall.lowering.programs.msccl_read import refusals
 from alltoall.lowering.tables.routed_file import RoutedFile, differences, rebuild
 from alltoall.topologies.given import Given, GivenDemand, demand_of, topology_of

@@ -18,8 +18,8 @@ from alltoall.ir.demand import Demand
 from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.routes.extp import route_extp
 from alltoall.routes.single import route_single
+from alltoall.routes.weights import route_extp
 from alltoall.settings import RouteSettings
 from alltoall.topologies.spec import build
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from alltoall.check.flow import check_flow
-from alltoall.check.symmetry import check_generators
+from alltoall.check.flow import check_flow, check_generators
 from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.flows import SolveSettings
 from alltoall.flows.methods import solve_master

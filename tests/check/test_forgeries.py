@@ -17,7 +17,6 @@ from alltoall.check import flow as verify
 from alltoall.check import jobs as verify_jobs
 from alltoall.check import routes as verify_routes
 from alltoall.check import schedule as verify_schedule
-from alltoall.check import symmetry as verify_symmetry
 from alltoall.check.flow import check_flow, check_topology
 from alltoall.check.jobs import check_job_rates
 from alltoall.check.program import messages as verify_messages
@@ -455,7 +454,7 @@ UNREACHABLE = "the time .* is below the proven bound"
 there for a fault in the checkers themselves, so it is forged by one."""
 
 SOURCES = (
-    *(verify, verify_routes, verify_schedule, verify_symmetry, verify_messages),
+    *(verify, verify_routes, verify_schedule, verify_messages),
     verify_jobs,
 )
 

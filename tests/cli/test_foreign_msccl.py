@@ -8,8 +8,7 @@ import pytest
 from alltoall.errors import UsageError
 from alltoall.lowering import TARGETS
 from alltoall.lowering.options import Options
-from alltoall.lowering.programs.msccl_emit import emit_msccl
-from alltoall.lowering.programs.msccl_limits import NEEDED, RUNTIMES
+from alltoall.lowering.programs.msccl_emit import NEEDED, RUNTIMES, emit_msccl
 from alltoall.lowering.programs.msccl_read import complete_msccl, read_msccl
 from alltoall.topologies.spec import build
 from command_line import Run

@@ -9,8 +9,13 @@ from hypothesis import given
 from alltoall.check.flow import check_flow
 from alltoall.errors import InputError
 from alltoall.flows import SolveSettings, decompose, solve
-from alltoall.flows.children import split_by_programs
-from alltoall.flows.decompose import FlowBlock, per_commodity, split, widest_paths
+from alltoall.flows.decompose import (
+    FlowBlock,
+    per_commodity,
+    split,
+    split_by_programs,
+    widest_paths,
+)
 from alltoall.ir.arrays import Floats, frozen
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow

@@ -16,7 +16,7 @@ from alltoall.flows import METHODS, SolveSettings, decompose, solve, workers
 from alltoall.flows.workers import ITEMS_AHEAD, Local, require_cluster, run_all
 from alltoall.ir.problem import Problem
 from alltoall.paths.blocks import thread_count, using_threads
-from alltoall.routes.extp import route_extp
+from alltoall.routes.weights import route_extp
 from alltoall.settings import RouteSettings, cores
 from alltoall.topologies.spec import build
 from cluster_tasks import die, double, double_or_die, refuse

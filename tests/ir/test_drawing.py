@@ -10,8 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from alltoall.ir.files.drawing import draw_svg
-from alltoall.ir.files.drawing_marks import ramp
+from alltoall.ir.files.drawing import draw_svg, ramp
 from alltoall.ir.topology import Topology
 from alltoall.topologies.operators import with_host_bandwidth
 from alltoall.topologies.spec import build

@@ -8,8 +8,8 @@ import numpy as np
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
-from alltoall.routes.extp import route_extp
 from alltoall.routes.single import route_single
+from alltoall.routes.weights import route_extp
 from alltoall.routes.whole_chunks import bounded_chunks
 from alltoall.settings import RouteSettings
 from alltoall.topologies.operators import with_host_bandwidth

@@ -10,8 +10,13 @@ from alltoall.errors import FormatError, LimitError
 from alltoall.ir.program import FIFO_SLOTS, Op
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.compile import program_of
-from alltoall.lowering.programs.msccl_emit import algorithm_name, emit_msccl, msccl_text
-from alltoall.lowering.programs.msccl_limits import RUNTIMES, check_limits
+from alltoall.lowering.programs.msccl_emit import (
+    RUNTIMES,
+    algorithm_name,
+    check_limits,
+    emit_msccl,
+    msccl_text,
+)
 from alltoall.lowering.programs.msccl_read import read_msccl
 
 RING = msccl_text(program_of(schedule_named("ring:4"), most=71), Options())

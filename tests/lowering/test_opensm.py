@@ -14,8 +14,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
-from alltoall.lowering.tables.opensm_emit import LARGEST_LID, emit_opensm
-from alltoall.lowering.tables.opensm_read import read_opensm
+from alltoall.lowering.tables.opensm import LARGEST_LID, emit_opensm, read_opensm
 from alltoall.routes.baselines.tables import route_ecmp, route_sssp
 from alltoall.routes.dimension_order import route_dor
 from alltoall.settings import RouteSettings

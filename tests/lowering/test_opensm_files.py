@@ -22,8 +22,8 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
-from alltoall.lowering.tables.opensm_emit import emit_opensm
-from alltoall.routes.deadlock_free import tables
+from alltoall.lowering.tables.opensm import emit_opensm
+from alltoall.routes.deadlock_free import best
 from alltoall.routes.search import find_routes
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.formats.ibsim import write
@@ -123,7 +123,7 @@ def test_every_network_of_cables_has_a_file(problem: Problem) -> None:
 
 def test_a_network_of_32_switches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where sssp needs three layers: one is enough, and faster than sssp."""
-    monkeypatch.setattr(tables, "MOST_TABLE_TRIES", 1)
+    monkeypatch.setattr(best, "MOST_TABLE_TRIES", 1)
     problem = Problem.all_to_all(build(NETWORK))
     routes = find_routes(problem, "deadlock-free", BY_TABLES).routes
     assert require_sound(routes) == routes.time

@@ -11,8 +11,7 @@ from alltoall.check.program.alltoall import check_all_to_all
 from alltoall.errors import InputError
 from alltoall.ir.program import Buffer, Op, RankProgram, Step
 from alltoall.lowering.programs.compile import moves_of, program_of
-from alltoall.lowering.programs.moves import balance
-from alltoall.lowering.programs.transfers import place, transfers_of
+from alltoall.lowering.programs.moves import balance, place, transfers_of
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)

@@ -11,8 +11,7 @@ from lowering_cases import schedule_named
 from alltoall.check.program.interpret_plan import check_plan
 from alltoall.errors import FormatError, VerificationError
 from alltoall.lowering.options import Options
-from alltoall.lowering.programs.mscclpp_emit import emit_mscclpp
-from alltoall.lowering.programs.mscclpp_read import read_mscclpp
+from alltoall.lowering.programs.mscclpp import emit_mscclpp, read_mscclpp
 from alltoall.lowering.programs.oneccl import emit_oneccl, read_oneccl
 from alltoall.verification import verify_text
 

@@ -7,15 +7,14 @@ import pytest
 from lowering_cases import TOPOLOGIES, schedule_named
 
 from alltoall.check.program.alltoall import check_all_to_all
-from alltoall.check.program.pacing import paced_time
+from alltoall.check.program.timing import paced_time
 from alltoall.ir.arrays import Ints
 from alltoall.ir.program import FIFO_SLOTS, Op, Program
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.compile import Share, program_of
-from alltoall.lowering.programs.msccl_emit import emit_msccl
-from alltoall.lowering.programs.msccl_limits import check_limits
+from alltoall.lowering.programs.msccl_emit import check_limits, emit_msccl
 from alltoall.lowering.programs.msccl_read import read_msccl
 from hop_schedules import hop_schedule
 

@@ -186,7 +186,7 @@ def test_what_does_not_fit_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyP
         LimitError, match=r"\d+ thread blocks per gpu .* rccl takes at most 64; use"
     ):
         TARGETS["msccl"].emit(schedule_named("hypercube:3"), Options(runtime="rccl", channels=32))
-    monkeypatch.setattr("alltoall.lowering.programs.mscclpp_emit.MAX_OPERATIONS", 8)
+    monkeypatch.setattr("alltoall.lowering.programs.mscclpp.MAX_OPERATIONS", 8)
     with pytest.raises(LimitError, match=r"\d+ operations per thread block.*at most 8; use fewer"):
         TARGETS["mscclpp"].emit(schedule_named("ring:8"), Options())
     with pytest.raises(UsageError, match="runtime 'nccl'; expected one of msccl"):

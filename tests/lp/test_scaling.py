@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
 from alltoall.lp.program import LinearProgram, to_scipy
-from alltoall.lp.scaling import find_scaling
 from alltoall.lp.settings import LPSettings, LPStatus
-from alltoall.lp.solve import solve_program, solvers_to_try
+from alltoall.lp.solve import find_scaling, solve_program, solvers_to_try
 
 exponents = st.integers(-30, 30)
 

@@ -16,7 +16,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.lowering import TARGETS, Options, targets_for
-from alltoall.lowering.programs.transfers import plain_chunks
+from alltoall.lowering.programs.moves import plain_chunks
 from alltoall.runtime.in_process import Alltoall
 from alltoall.runtime.launch import RunSettings, run_schedule
 from alltoall.schedules.methods import find_schedule

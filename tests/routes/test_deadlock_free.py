@@ -16,7 +16,7 @@ from alltoall.ir.routes import Routes
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
 from alltoall.routes.deadlock_free.by_program import layered_graph, solve_layered
 from alltoall.routes.deadlock_free.lanes import Lanes, up_down_orders
-from alltoall.routes.extp import routes_of_flow
+from alltoall.routes.weights import routes_of_flow
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.spec import build
 from strategies import problems

@@ -16,8 +16,8 @@ from alltoall.paths.candidates import candidate_paths
 from alltoall.routes import route
 from alltoall.routes import whole_chunks as module
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
-from alltoall.routes.extp import route_extp
 from alltoall.routes.pmcf import route_pmcf
+from alltoall.routes.weights import route_extp
 from alltoall.routes.whole_chunks import common_factor_chunks, exact_weights, fewest_chunks
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.operators import drop_links, with_host_bandwidth

@@ -13,7 +13,6 @@ from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError, VerificationError
 from alltoall.flows import sizes, solve
 from alltoall.ir.routes import Routes
-from alltoall.routes.extp import routes_of_flow
 from alltoall.routes.layers import lash
 from alltoall.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
 from alltoall.routes.layers.dependencies import (
@@ -22,6 +21,7 @@ from alltoall.routes.layers.dependencies import (
     layer_orders,
     pack_by_orders,
 )
+from alltoall.routes.weights import routes_of_flow
 from alltoall.settings import SolveSettings
 from alltoall.topologies.spec import build
 from strategies import problems

@@ -12,8 +12,7 @@ from alltoall.check.template import template_time
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.demand import Demand
 from alltoall.routes import robust
-from alltoall.routes.robust import route_robust
-from alltoall.routes.skews import SKEWS, Family, judge, worst_of_hose
+from alltoall.routes.robust import SKEWS, Family, judge, route_robust, worst_of_hose
 from alltoall.schedules.methods import find_schedule
 from alltoall.settings import RouteSettings, ScheduleSettings, SolveSettings
 from alltoall.verification import predict
@@ -109,7 +108,7 @@ def test_what_cannot_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(InputError, match=r"shortest paths; expected at most 10 .* Use ewsp"):
         alltoall.route(SMALL, "robust:demands=skew")
     monkeypatch.undo()
-    monkeypatch.setattr("alltoall.routes.skews.MOST_CELLS", 10)
+    monkeypatch.setattr("alltoall.routes.robust.MOST_CELLS", 10)
     with pytest.raises(InputError, match=r"for the hose model\. Use robust skew"):
         alltoall.route(SMALL, "robust:demands=hose")
 

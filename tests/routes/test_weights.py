@@ -12,9 +12,9 @@ from alltoall.flows import sizes, solve
 from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.problem import Problem
 from alltoall.paths.candidates import candidate_paths
-from alltoall.routes.extp import route_extp
 from alltoall.routes.pmcf import route_pmcf
 from alltoall.routes.single import route_few, route_single
+from alltoall.routes.weights import route_extp
 from alltoall.settings import RouteSettings
 from alltoall.topologies.operators import drop_links, drop_nodes, with_host_bandwidth
 from alltoall.topologies.spec import build

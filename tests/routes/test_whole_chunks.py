@@ -12,7 +12,7 @@ from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.routes.extp import route_extp
+from alltoall.routes.weights import route_extp
 from alltoall.routes.whole_chunks import bounded_chunks, common_factor_chunks, limit_routes
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.spec import build

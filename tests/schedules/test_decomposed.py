@@ -10,8 +10,7 @@ from alltoall.flows.exact import by_commodity
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.schedules.methods import find_schedule
-from alltoall.schedules.search import split_by_children
-from alltoall.schedules.steps import least_steps
+from alltoall.schedules.search import least_steps, split_by_children
 from alltoall.schedules.timestepped import solve_timestepped
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.operators import drop_links

@@ -6,7 +6,7 @@ import pytest
 import alltoall
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.schedules.steps import narrow_links
+from alltoall.schedules.search import narrow_links
 from alltoall.topologies.operators import drop_links, with_host_bandwidth
 
 TORUS = alltoall.topology("torus:3x3x3")

@@ -12,7 +12,7 @@ from alltoall.ir.arrays import Floats
 from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.schedules import timestepped
-from alltoall.schedules.steps import best_flow, least_steps, timed_flows
+from alltoall.schedules.search import best_flow, least_steps, timed_flows
 from alltoall.schedules.timestepped import Expansion, solve_timestepped, without_translations
 from alltoall.topologies.operators import drop_links, with_host_bandwidth
 from alltoall.topologies.spec import build

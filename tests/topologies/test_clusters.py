@@ -13,7 +13,7 @@ from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.lowering import targets_for
 from alltoall.runtime.in_process import Alltoall
-from alltoall.schedules.steps import least_steps
+from alltoall.schedules.search import least_steps
 from alltoall.topologies.clusters import compose
 from alltoall.topologies.formats import read_topology, write_topology
 from alltoall.topologies.hosts import HOSTS, Host

@@ -4,6 +4,11 @@ Nothing here is shared with the code that produces flows: the shortest paths are
 arrays, not the producers' Dijkstra, and sums are formed from the artefact's own numbers. Claims are
 compared so that NaN fails. A check collects every kind of violation, each with its worst offender,
 and raises once.
+
+A flow with generators claims its average over the group that they generate. An automorphism maps a
+conserved flow of one source to a conserved flow of another, so the average is a flow of all
+sources, whose load of a link is the mean over the orbit of the link. It remains to check that the
+generators preserve links, capacities, terminals and demand.
 """
 
 from collections.abc import Iterator
@@ -12,12 +17,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from alltoall.check.sums import distinct_values, pair_balances, pair_demand, raise_if, runs
-from alltoall.check.symmetry import check_generators
 from alltoall.ir.arrays import Floats, Ints, products, reachable
 from alltoall.ir.flow import Flow
 from alltoall.ir.orbits import Orbits, orbits_of, sources_per_group
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
+
+
+def check_generators(problem: Problem, generators: Ints) -> Iterator[str]:
+    """Yield the faults of claimed automorphisms, permutations [generators, nodes]."""
+    topology, matrix = problem.topology, problem.demand.matrix
+    everyone = np.arange(topology.nodes)
+    for index, nodes in enumerate(generators):
+        if not np.array_equal(np.sort(nodes), everyone):
+            yield f"generator {index} is not a permutation of the nodes"
+        elif not np.array_equal(np.sort(nodes[topology.terminals]), topology.terminals):
+            yield f"generator {index} moves a terminal to a node that is none"
+        else:
+            keys = (topology.capacity, topology.head, topology.tail)
+            images = (topology.capacity, nodes[topology.head], nodes[topology.tail])
+            before, after = np.lexsort(keys), np.lexsort(images)
+            both = zip(keys, images, strict=True)
+            if not all(np.array_equal(key[before], image[after]) for key, image in both):
+                yield f"generator {index} does not map links to links of the same capacity"
+                continue
+            moved = np.searchsorted(topology.terminals, nodes[topology.terminals])
+            if matrix is not None and not np.array_equal(matrix[np.ix_(moved, moved)], matrix):
+                yield f"generator {index} does not keep the demand"
+
 
 TOLERANCE = 1e-9
 """Largest accepted error, relative to a claim: a demand, a capacity, a bound."""

@@ -98,11 +98,6 @@ class _RouteBlock:
     link: Ints
     route: Ints
 
-    @property
-    def count(self) -> int:
-        """The number of routes."""
-        return self.last - self.first
-
     def turns(self) -> NDArray[np.bool_]:
         """Return whether each link but the very last is followed by another of its route."""
         return np.asarray(self.route[1:] == self.route[:-1])
@@ -140,7 +135,10 @@ def _faults(routes: Routes, block: _RouteBlock) -> Iterator[tuple[str, Ints]]:
     yield "does not end at its destination", np.flatnonzero(ends)
     yield "is not connected", _distinct(broken)
     keys = np.concatenate(
-        (block.route * topology.nodes + head, np.arange(block.count) * topology.nodes + tail[first])
+        (
+            block.route * topology.nodes + head,
+            np.arange(block.last - block.first) * topology.nodes + tail[first],
+        )
     )
     keys.sort()
     yield "visits a node twice", _distinct(keys[1:][keys[1:] == keys[:-1]] // topology.nodes)

@@ -103,37 +103,26 @@ def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
         yield f"{chunks.name(often)} is sent {sends[often]} times; a path has at most {most} links"
         return
     del sends
-    found = {words: _Wrong() for words in (*FAULTS, LOST)}
+    # The number of wrong sends or chunks, and the first: a list of all could be long.
+    found: dict[str, tuple[int, int]] = {}
     for moves in _blocks(chunks, number):
-        for words, find in FAULTS.items():
-            found[words].add(moves.send[find(moves)])
         held = moves.held_since(np.arange(moves.chunks), moves.end)
-        found[LOST].add(moves.first + np.flatnonzero(held == schedule.steps))
-    for words, wrong in found.items():
-        if not wrong.count:
+        wrong = {words: moves.send[find(moves)] for words, find in FAULTS.items()}
+        wrong[LOST] = moves.first + np.flatnonzero(held == schedule.steps)
+        for words, each in wrong.items():
+            count, first = found.get(words, (0, np.iinfo(np.int64).max))
+            found[words] = count + len(each), int(each.min(initial=first))
+    for words, (count, first) in found.items():
+        if not count:
             continue
-        first = wrong.first
         if words == LOST:
-            yield f"{wrong.count} of {chunks.total} {words}; the first: {chunks.name(first)}"
+            yield f"{count} of {chunks.total} {words}; the first: {chunks.name(first)}"
             continue
         link = schedule.problem.topology.link_name(int(schedule.link[first]))
         yield (
-            f"{wrong.count} {words}; the first: step {schedule.step[first]} sends "
+            f"{count} {words}; the first: step {schedule.step[first]} sends "
             f"{chunks.name(int(number[first]))} over {link}"
         )
-
-
-@dataclass
-class _Wrong:
-    """The number of wrong sends or chunks, and the first: a list of all could be long."""
-
-    count: int = 0
-    first: int = np.iinfo(np.int64).max
-
-    def add(self, wrong: Ints) -> None:
-        """Count more."""
-        self.count += len(wrong)
-        self.first = min(self.first, int(wrong.min(initial=self.first)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,10 +229,6 @@ def _find_returning(moves: _ChunkMoves) -> Ints:
     return np.flatnonzero(again)
 
 
-def _find_leaving(moves: _ChunkMoves) -> Ints:
-    return np.flatnonzero(moves.tail == moves.end[moves.chunk])
-
-
 def _find_stranded(moves: _ChunkMoves) -> Ints:
     """Return the sends to a place, other than the destination, that the chunk never leaves."""
     entered, left = _places(moves, moves.head), np.sort(_places(moves, moves.tail))
@@ -256,7 +241,9 @@ LOST = "chunks never arrive"
 FAULTS = {
     "sends of chunks that are not there": _find_absent,
     "useless sends of chunks to a node that has them already": _find_returning,
-    "useless sends of chunks that are at their destination already": _find_leaving,
+    "useless sends of chunks that are at their destination already": lambda moves: np.flatnonzero(
+        moves.tail == moves.end[moves.chunk]
+    ),
     "useless sends of chunks to a node that does not send them on": _find_stranded,
 }
 """Each fault of a send, and its check.

@@ -86,7 +86,7 @@ def _network(summary: Mapping[str, Any]) -> str:
     both = summary["bidirectional"]
     sort = counted(links // 2, "cable") if both else counted(links, "link")
     rate = link_in_words(summary)
-    of_rate = f" of {rate.replace('bps', 'bit/s')}" if rate else ""
+    of_rate = " of " + re.sub(r"(\w)bps", r" \1bit/s", rate) if rate else ""
     return f"{summary['topology']}: {nodes}, {sort}{of_rate}"
 
 

@@ -8,19 +8,26 @@ from html import escape
 WIDTH, ROW = 560.0, 44.0
 """The width of a chart, which shrinks with its page, and the height of a bar with its name."""
 
-PLOT = (300.0, 58.0, 16.0, 14.0, 44.0)
+PLOT = (312.0, 58.0, 16.0, 26.0, 44.0)
 """Height of the lines, and the room to their left, right, top and bottom."""
 
-NAME_LETTERS = 72
-"""Letters of a name that fit over a bar."""
+NAME_LETTERS = 50
+"""Letters of a name that fit over a bar on a small screen."""
+
+LEGEND = 23.0
+"""The height of a name in a legend."""
+
+LETTER = 11.0
+"""The width of a digit on a small screen."""
 
 COLOURS = ("#1d6fb8", "#d1661b", "#2a9457", "#8f4bb8", "#b8304f", "#6f6a12", "#16858f", "#7d5a3c")
 
 STYLE = """
-.chart{width:100%;max-width:860px;height:auto;font:13px system-ui,sans-serif;--ink:#1b2430;
+.chart{width:100%;max-width:640px;height:auto;font:13px system-ui,sans-serif;--ink:#1b2430;
 --soft:#5a6675;--line:#d5dbe2;--paper:#fff;background:var(--paper)}
 .chart text{fill:var(--ink)}.chart .soft{fill:var(--soft)}.chart .grid{stroke:var(--line)}
 .chart .limit{stroke:var(--ink);stroke-width:2}
+@media(max-width:500px){.chart{font-size:18px}}
 @media(prefers-color-scheme:dark){.chart{--ink:#e8edf3;--soft:#9aa7b6;--line:#323b47;
 --paper:#1b212a}}
 """
@@ -31,6 +38,7 @@ background:#fff;color:#1b2430}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;
 font-variant-numeric:tabular-nums}
 td,th{text-align:left;padding:.3rem .8rem .3rem 0;border-bottom:1px solid #8884}
+td:nth-child(n+3){white-space:nowrap}td:last-child{white-space:normal;min-width:4rem}
 p{font-size:1.15rem;overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){body{background:#12161c;color:#e8edf3}}
 """
@@ -64,17 +72,16 @@ def bars(unit: str, rows: Sequence[Bar]) -> str:
     parts = []
     for at, each in enumerate(rows):
         y, long = ROW * at + 20, max(1.0, each.value * scale)
-        end = max(each.value, each.limit or 0.0) * scale
+        limit = (each.limit or 0.0) * scale
         parts.append(_text(0, y - 5, _cut(each.name)))
         parts.append(
             f'<rect x="0" y="{y:.0f}" width="{long:.1f}" height="17" fill="{COLOURS[0]}">'
             f"<title>{escape(each.name)}: {escape(each.told)}</title></rect>"
         )
         if each.limit is not None:
-            x = each.limit * scale
             parts.append(
-                f'<line class="limit" x1="{x:.1f}" x2="{x:.1f}" y1="{y - 2:.0f}" y2="{y + 19:.0f}">'
-                "<title>the proven maximum</title></line>"
+                f'<path class="limit" d="M{limit:.1f},{y - 2:.0f}V{y + 19:.0f}">'
+                "<title>the proven maximum</title></path>"
             )
         if each.spread is not None:
             low, high = ((edge or 0.0) * scale for edge in each.spread)
@@ -82,7 +89,10 @@ def bars(unit: str, rows: Sequence[Bar]) -> str:
                 f'<path class="limit" d="M{low:.1f},{y + 8.5:.1f}H{high:.1f}"><title>range</title>'
                 "</path>"
             )
-        parts.append(_text(end + 8, y + 13, each.told.partition(",")[0]))
+        told = each.told.partition(",")[0]
+        # Beside the bar, unless the mark is in the way.
+        at_mark = limit - LETTER * (len(told) + 2) < long
+        parts.append(_text((max(long, limit) if at_mark else long) + 8, y + 13, told))
     note = f"{unit}; the mark is the proven maximum" if any(r.limit for r in rows) else unit
     parts.append(_text(0, ROW * len(rows) + 16, note, "soft"))
     return _svg(ROW * len(rows) + 26, parts)
@@ -119,10 +129,10 @@ def lines(across: str, unit: str, found: Sequence[Curve]) -> str:
                 f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"><title>{told}</title>'
                 "</circle>"
             )
-        y = height + 18 * index + 14
+        y = height + LEGEND * index + 16
         parts.append(f'<circle cx="{left:.0f}" cy="{y - 4:.0f}" r="5" fill="{colour}"/>')
         parts.append(_text(left + 12, y, _cut(each.name)))
-    return _svg(height + 18 * len(found) + 8, parts)
+    return _svg(height + LEGEND * len(found) + 8, parts)
 
 
 def _grid(y: float, value: float) -> str:

@@ -158,10 +158,10 @@ class Comparison:
     @property
     def unit(self) -> str:
         """The unit of the values that rows are ranked by."""
-        return "GB/s per node" if self.physical else "links' worth per node"
+        return "GB/s per node" if self.physical else "throughput per node, in links"
 
     def value(self, row: Row) -> float | None:
-        """Return the value that rows are ranked by: GB/s per node, or links' worth."""
+        """Return the value that rows are ranked by: GB/s per node, or links."""
         return row.throughput if self.physical else row.worth
 
     def entries(self) -> list[Entry]:
@@ -320,7 +320,7 @@ class Comparison:
         unit, end = "GB/s per node", "maximum"
         said = f"reaches {short(entry.value or 0.0)} {unit}"
         if not self.physical:
-            said = f"reaches {short(entry.value or 0.0)} links' worth per node"
+            said = f"reaches the rate of {short(entry.value or 0.0)} links per node"
             if len({row.shards for row in self.rows if not row.failed}) == 1:
                 time, end = _median([row.time for row in entry.rows]) or 0.0, "minimum"
                 said = f"takes {short(time)} shard times"

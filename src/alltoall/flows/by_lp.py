@@ -29,7 +29,7 @@ from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.lp import SMALL_SIZE
-from alltoall.lp.program import Entries, LinearProgram, LPResult, sparse_matrix
+from alltoall.lp.program import Entries, LinearProgram, LPResult, least_time
 from alltoall.lp.settings import LPStatus
 from alltoall.lp.solve import solve_program, solvers_to_try
 from alltoall.settings import SolveSettings
@@ -197,20 +197,8 @@ def linear_program(program: FlowProgram, group: Ints, link: Ints) -> LinearProgr
     Rows are conservation, then one per class of links.
     """
     balance, wanted = conservation(program.graph, program.groups, group, link)
-    rows, budgets = len(wanted) + program.classes, int(program.budget.max()) + 1
     row = program.link_class[link]
     column = np.flatnonzero(row < program.classes)
     load = Entries(program.weight[group[column]], row[column], column)
     width = program.class_size * program.class_capacity
-    time = Entries(-width, np.arange(program.classes), program.budget)
-    return LinearProgram(
-        cost=np.concatenate((np.zeros(len(link)), np.ones(budgets))),
-        matrix=sparse_matrix(
-            (rows, len(link) + budgets),
-            balance,
-            load.shift(rows=len(wanted)),
-            time.shift(len(wanted), len(link)),
-        ),
-        row_lower=np.concatenate((wanted, np.full(program.classes, -np.inf))),
-        row_upper=np.concatenate((wanted, np.zeros(program.classes))),
-    )
+    return least_time(balance, wanted, load, width, program.budget)

@@ -6,7 +6,7 @@
 | `grouped` | one flow per source, the master program | linear program; exact vertices |
 | `first-order` | the same | sweeps (`flows.sweeps`), or primal-dual steps (`flows.first_order`) |
 | `decomposed` | the same, then a flow per pair | by size; path decomposition (`flows.decompose`) |
-| `decomposed-lp` | the same, then a flow per pair | by size; child programs (`flows.children`) |
+| `decomposed-lp` | the same, then a flow per pair | by size; child programs (`flows.decompose`) |
 
 `link` (eq:mcmcf-F to ineq:mcmcf-non-negativity) has N(N-1) times as many variables as there are
 links, so it is the reference for small cases. The master program (eq:Dmcmcf-source-F to
@@ -27,7 +27,7 @@ from alltoall.flows.by_lp import (
     solve_by_lp,
     with_status,
 )
-from alltoall.flows.decompose import per_commodity
+from alltoall.flows.decompose import per_commodity, split_by_programs
 from alltoall.flows.exact import by_commodity
 from alltoall.flows.program import FlowProgram, reduced_program, whole_program
 from alltoall.flows.symmetry.orbits import expand, expand_if_small, find_symmetry
@@ -40,11 +40,8 @@ from alltoall.settings import SolveSettings
 Method = Callable[[Problem, SolveSettings], Flow]
 Means = Callable[[Problem, FlowProgram, SolveSettings, str], Flow]
 
-split_by_programs: Callable[[Flow, SolveSettings], Flow] = deferred(
-    "alltoall.flows.children:split_by_programs"
-)
 solve_by_steps: Means = deferred("alltoall.flows.first_order:solve_by_steps")
-"""Both are imported when called: most problems need neither."""
+"""It is imported when called: most problems do not need it."""
 
 
 def solve_link(problem: Problem, settings: SolveSettings) -> Flow:

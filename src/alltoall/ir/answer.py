@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.ir.arguments import read_fields
-from alltoall.ir.arrays import Floats, Ints, frozen, reachable
+from alltoall.ir.arrays import Floats, Ints, freeze, reachable
 from alltoall.ir.noun import Noun, Provenance, drawn
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
@@ -74,10 +74,7 @@ class Bottleneck(Noun):
     even: bool
 
     def __post_init__(self) -> None:
-        for key in ("fullest", "proof", "inside"):
-            value = getattr(self, key)
-            if value is not None:
-                object.__setattr__(self, key, frozen(value, np.int64))
+        freeze(self, np.int64, "fullest", "proof", "inside")
 
     def __str__(self) -> str:
         found = self.words()

@@ -68,9 +68,6 @@ _TIME = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-z\u00b5\u03bc]+)\s*"
 
 def parse_seconds(given: str | float) -> float:
     """Return the seconds of `2us`, `0.5ms` or `1e-6`; a number is seconds already."""
-    plain = plain_number(given)
-    if plain is not None:
-        return plain
     match = _TIME.fullmatch(str(given))
     try:
         return float(match[1]) * _SECONDS[match[2]] if match else float(given)

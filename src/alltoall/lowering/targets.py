@@ -98,8 +98,8 @@ TARGETS: Registry[Target] = Registry(
         ),
         "ompi": Target(
             Routes,
-            _here("tables.ompi_emit:emit_ompi"),
-            _here("tables.ompi_read:read_ompi"),
+            _here("tables.ompi:emit_ompi"),
+            _here("tables.ompi:read_ompi"),
             ".ompi.xml",
             "path-steered XML for an MPI runtime",
             "<alltoall",
@@ -107,8 +107,8 @@ TARGETS: Registry[Target] = Registry(
         ),
         "opensm": Target(
             Routes,
-            _here("tables.opensm_emit:emit_opensm"),
-            _here("tables.opensm_read:read_opensm"),
+            _here("tables.opensm:emit_opensm"),
+            _here("tables.opensm:read_opensm"),
             ".opensm.lfts",
             "forwarding tables for OpenSM on InfiniBand",
             "Unicast lids [",
@@ -157,8 +157,8 @@ TARGETS: Registry[Target] = Registry(
         ),
         "mscclpp": Target(
             Schedule,
-            _here("programs.mscclpp_emit:emit_mscclpp"),
-            _here("programs.mscclpp_read:read_mscclpp"),
+            _here("programs.mscclpp:emit_mscclpp"),
+            _here("programs.mscclpp:read_mscclpp"),
             ".mscclpp.json",
             "MSCCL++ execution plan for GPUs",
             '"gpus"',

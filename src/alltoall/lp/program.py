@@ -109,3 +109,29 @@ class LPResult:
     row_dual: Vector | None
     iterations: int = 0
     bound: float | None = None
+
+
+def least_time(
+    balance: Entries,
+    wanted: Vector,
+    load: Entries,
+    room: Vector,
+    budget: NDArray[np.int64] | None = None,
+) -> LinearProgram:
+    """Return the program that minimises times z, over variables x and then z.
+
+    Rows are `balance @ x = wanted`, which has every variable, and then `load @ x <= room z`. Row r
+    of these takes the time `z[budget[r]]`, or the only one.
+    """
+    rows, size, first = len(room), 1 + int(balance.column.max(initial=-1)), len(wanted)
+    budget = np.zeros(rows, dtype=np.int64) if budget is None else budget
+    times = int(budget.max(initial=0)) + 1
+    time = Entries(-room, np.arange(rows), budget)
+    return LinearProgram(
+        cost=np.concatenate((np.zeros(size), np.ones(times))),
+        matrix=sparse_matrix(
+            (first + rows, size + times), balance, load.shift(first), time.shift(first, size)
+        ),
+        row_lower=np.concatenate((wanted, np.full(rows, -np.inf))),
+        row_upper=np.concatenate((wanted, np.zeros(rows))),
+    )

@@ -3,36 +3,12 @@
 `check.flow` checks their results with a different algorithm of its own.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from alltoall import core
 from alltoall.ir.arrays import Floats, Ints, starts_of
 from alltoall.ir.topology import Topology
 from alltoall.paths.blocks import row_blocks, thread_count
-
-
-@dataclass(frozen=True, eq=False)
-class Adjacency:
-    """The links at each node, as (first, link): those of node v are link[first[v]:first[v + 1]]."""
-
-    topology: Topology
-
-    @cached_property
-    def outgoing(self) -> tuple[Ints, Ints]:
-        """The links that leave each node."""
-        return _by_node(self.topology.tail, self.topology.out_degree)
-
-    @cached_property
-    def incoming(self) -> tuple[Ints, Ints]:
-        """The links that enter each node."""
-        return _by_node(self.topology.head, self.topology.in_degree)
-
-
-def _by_node(ends: Ints, degree: Ints) -> tuple[Ints, Ints]:
-    return starts_of(degree), np.argsort(ends, kind="stable").astype(np.int64)
 
 
 def core_graph(topology: Topology) -> core.Graph:

@@ -26,7 +26,7 @@ ROUTERS: Registry[Router] = Registry(
     "method",
     "alltoall.methods",
     {
-        "extp": "alltoall.routes.extp:route_extp",
+        "extp": "alltoall.routes.weights:route_extp",
         "pmcf": "alltoall.routes.pmcf:route_pmcf",
         "single": "alltoall.routes.single:route_single",
         "few": "alltoall.routes.single:route_few",

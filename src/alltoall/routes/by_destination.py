@@ -3,7 +3,7 @@
 InfiniBand switches and most NICs support nothing more: routes to a terminal form a tree. The search
 starts from the trees of `sssp`. Then each node in turn changes its link to a terminal, and reroutes
 all traffic behind it, if that lowers the potential of `placing.place`, which grows steeper with
-every pass. Links that would close a loop are excluded, so trees stay trees. `deadlock_free.tables`
+every pass. Links that would close a loop are excluded, so trees stay trees. `deadlock_free.best`
 does the same within one layer.
 
 A pass costs, for every node and terminal, a walk to the terminal over each of the node's links.

@@ -42,7 +42,7 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
-from alltoall.lp.program import Entries, LinearProgram, LPResult, sparse_matrix
+from alltoall.lp.program import Entries, LinearProgram, LPResult, least_time
 from alltoall.lp.solve import solve_program
 from alltoall.paths.candidates import candidate_paths
 from alltoall.paths.shortest import tree_paths
@@ -91,26 +91,14 @@ def path_program(
         )
     link_class, room = _capacity_rows(translations or find_translations(problem, wanted=False))
     pair = paths.pair(len(problem.topology.terminals))
-    pairs, first, row = np.unique(pair, return_index=True, return_inverse=True)
+    _, first, row = np.unique(pair, return_index=True, return_inverse=True)
     demand = problem.demand.of(paths.source[first], paths.destination[first])
     rows = len(room)
     # A path may cross several links of an orbit.
     cell, times = np.unique(paths.path_of_link * rows + link_class[paths.link], return_counts=True)
     carried = Entries(np.ones(paths.count), row, np.arange(paths.count))
     crossing = Entries(times.astype(np.float64), cell % rows, cell // rows)
-    longest = Entries(-room, np.arange(rows), np.full(rows, paths.count))
-    program = LinearProgram(
-        cost=np.append(np.zeros(paths.count), 1.0),
-        matrix=sparse_matrix(
-            (len(pairs) + rows, paths.count + 1),
-            carried,
-            crossing.shift(len(pairs)),
-            longest.shift(len(pairs)),
-        ),
-        row_lower=np.concatenate((demand, np.full(rows, -np.inf))),
-        row_upper=np.concatenate((demand, np.zeros(rows))),
-    )
-    return program, row.astype(np.int64)
+    return least_time(carried, demand, crossing, room), row.astype(np.int64)
 
 
 def _capacity_rows(translations: Translations) -> tuple[Ints, Floats]:

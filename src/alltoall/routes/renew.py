@@ -11,8 +11,7 @@ prices during the search; if the gap is larger, some steps of the first-order me
 Removed nodes keep the order of the others, so node v of the degraded network was node v + s, where
 the shift s grows with v up to the number of removed nodes. A shift is possible if every link of the
 node was a link before, for some possible shift of its other end; impossible shifts are struck out
-until nothing changes, and if several remain, each is tried in turn. Networks that are not part of
-one another are matched by local search.
+until nothing changes, and if several remain, each is tried in turn.
 """
 
 from dataclasses import dataclass, replace
@@ -44,9 +43,6 @@ from alltoall.settings import SolveSettings
 NOWHERE = -1
 """The match of a new node or link."""
 
-MOST_LOOKUPS = 1_000_000_000
-"""The most link lookups of the local search."""
-
 LEAST_LEFT = 0.5
 """The least share of links that the same network keeps."""
 
@@ -74,7 +70,10 @@ def require_same_network(old: Topology, new: Topology) -> None:
 
 
 def matching_nodes(old: Topology, new: Topology) -> Ints:
-    """Return the node of `old` for each node of `new`, or NOWHERE."""
+    """Return the node of `old` for each node of `new`, or NOWHERE.
+
+    Nodes of networks that are not part of one another keep their numbers.
+    """
     gone = old.nodes - new.nodes
     every = np.arange(new.nodes, dtype=np.int64)
     if gone == 0:
@@ -86,10 +85,7 @@ def matching_nodes(old: Topology, new: Topology) -> Ints:
         back = np.full(new.nodes, NOWHERE, dtype=np.int64)
         back[np.arange(old.nodes) + (0 if shift is None else shift)] = np.arange(old.nodes)
         return back
-    if shift is not None:
-        return every + shift
-    late = gone * old.nodes * new.links > MOST_LOOKUPS
-    return every if late else _search_removed(old, new, gone)
+    return every if shift is None else every + shift
 
 
 def _find_shifts(old: Topology, new: Topology, gone: int) -> Ints | None:
@@ -135,24 +131,6 @@ def _strike_out(new: Topology, fits: Shifts, may: Shifts) -> bool:
             return False
         if int(may.sum()) == before:
             return True
-
-
-def _search_removed(old: Topology, new: Topology, gone: int) -> Ints:
-    """Choose the removed nodes one after the other, so that most links were links before."""
-    known = np.unique(old.tail * old.nodes + old.head)
-
-    def kept(removed: list[int]) -> int:
-        node = np.delete(np.arange(old.nodes), removed)
-        return int(np.isin(node[new.tail] * old.nodes + node[new.head], known).sum())
-
-    removed, before = list(range(new.nodes, old.nodes)), [-1]
-    while removed != before:
-        before = list(removed)
-        for index in range(gone):
-            others = removed[:index] + removed[index + 1 :]
-            choices = sorted(set(range(old.nodes)) - set(others))
-            removed[index] = max(choices, key=lambda node: kept([*others, node]))
-    return np.delete(np.arange(old.nodes, dtype=np.int64), removed)
 
 
 def matching_links(old: Topology, new: Topology, node: Ints) -> Ints:

@@ -17,7 +17,7 @@ from alltoall.routes.deadlock_free.best import METHOD
 from alltoall.routes.layers.assign import layers_after, layers_in_time
 from alltoall.routes.renew import Renewed, count_moved, renew_routes, require_same_network
 from alltoall.routes.robust import METHOD as ROBUST
-from alltoall.routes.skews import SKEW, Judged, judge
+from alltoall.routes.robust import SKEW, Judged, judge
 from alltoall.routes.whole_chunks import bounded_chunks, common_factor_chunks, limit_routes
 from alltoall.settings import RouteSettings
 

@@ -31,7 +31,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.routes import route
 from alltoall.routes.renew import renew_routes
-from alltoall.routes.skews import judge
+from alltoall.routes.robust import judge
 from alltoall.schedules.chunks import common_shard, most_chunks
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.orders import (

@@ -14,7 +14,7 @@ Rounding is thus an optimisation with a known loss: the time over the fractional
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -23,12 +23,14 @@ from alltoall.errors import InputError
 from alltoall.flows import sizes
 from alltoall.flows.by_lp import linear_program
 from alltoall.flows.exact import exact_flows
+from alltoall.flows.program import certify
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, inner_index
 from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
 from alltoall.lp.program import LinearProgram, to_scipy
 from alltoall.lp.settings import LPStatus, never
 from alltoall.lp.solve import solve_program
@@ -44,6 +46,70 @@ MOST_TABLE_LINKS = 50_000_000
 
 MOST_SCHEDULE_CHUNKS = 20_000_000
 """Chunks of a schedule above which it is refused."""
+
+
+def require_few(chunks: int) -> None:
+    """Raise before allocation if there are too many chunks."""
+    if chunks > MOST_SCHEDULE_CHUNKS:
+        raise InputError(
+            f"{chunks:,} chunks in all; expected at most {MOST_SCHEDULE_CHUNKS:,}: use fewer "
+            "chunks per shard, or a demand in larger units"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CutShards:
+    """All chunks of a problem by pair, each with its number in the shard and its size."""
+
+    problem: Problem
+    chunks: Chunks
+    source: Ints
+    destination: Ints
+    chunk: Ints
+    size: Floats
+
+    @classmethod
+    def of(cls, problem: Problem, per_shard: int) -> "CutShards":
+        """Cut all shards, those of size 1 into `per_shard` chunks."""
+        chunks, pairs = Chunks.of_demand(problem.demand, per_shard), problem.demand.pairs()
+        require_few(chunks.total)
+        counts = chunks.of(*pairs)
+        source, destination = (np.repeat(each, counts) for each in pairs)
+        size = np.repeat(problem.demand.of(*pairs) / counts, counts)
+        return cls(problem, chunks, source, destination, inner_index(counts), size)
+
+    @property
+    def ends(self) -> tuple[Ints, Ints]:
+        """The nodes where chunks start and end."""
+        terminals = self.problem.topology.terminals
+        return terminals[self.source], terminals[self.destination]
+
+    def schedule(self, step: Ints, chunk: Ints, link: Ints, method: str) -> Schedule:
+        """Return the schedule of sends of whole chunks, without a fractional one before it."""
+        schedule = Schedule(
+            problem=self.problem,
+            chunks=self.chunks,
+            steps=int(step.max()) + 1,
+            step=step,
+            source=self.source[chunk],
+            destination=self.destination[chunk],
+            chunk=self.chunk[chunk],
+            link=link,
+            certificate=certify(self.problem, []),
+            fractional_time=0.0,
+            method=method,
+        )
+        return replace(schedule, fractional_time=schedule.time)
+
+
+def require_hosts(topology: Topology, method: str) -> None:
+    """Raise unless all nodes are terminals, which store chunks."""
+    switches = topology.nodes - len(topology.terminals)
+    if switches:
+        raise InputError(
+            f"{topology.name} has {switches} nodes that are not terminals; {method} stores chunks "
+            "at every node, choose another method"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,15 +227,6 @@ class TimedChunks:
         loss = time / self.flow.time - 1
         ends = (self.source, self.destination, self.chunk)
         return Rounded(self.flow, self.per_shard, time, loss, *ends, paths, fits)
-
-
-def require_few(chunks: int) -> None:
-    """Raise before allocation if there are too many chunks."""
-    if chunks > MOST_SCHEDULE_CHUNKS:
-        raise InputError(
-            f"{chunks:,} chunks in all; expected at most {MOST_SCHEDULE_CHUNKS:,}: use fewer "
-            "chunks per shard, or a demand in larger units"
-        )
 
 
 MOST_TIMES = 8

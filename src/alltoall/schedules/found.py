@@ -8,7 +8,7 @@ from alltoall.ir.flow import Status
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.words import beyond_rounding
 from alltoall.routes.renew import Renewed
-from alltoall.routes.skews import Judged
+from alltoall.routes.robust import Judged
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from alltoall.schedules import taccl
 from alltoall.schedules.by_list import find_by_list, refuse_with_last, renew_schedule
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.sccl import synthesise
-from alltoall.schedules.search import METHOD, Finder, find_decomposed, find_timestepped
-from alltoall.schedules.steps import least_steps
+from alltoall.schedules.search import METHOD, Finder, find_decomposed, find_timestepped, least_steps
 from alltoall.schedules.tradeoff import find_cheapest
 from alltoall.settings import ScheduleSettings
 

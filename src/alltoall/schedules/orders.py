@@ -38,7 +38,7 @@ from alltoall.placing.chunks import Chunks as CutChunks
 from alltoall.placing.chunks import Table
 from alltoall.routes.single import spread_chunks
 from alltoall.routes.whole_chunks import RouteChunks
-from alltoall.schedules.chunks import mean_shard, require_few
+from alltoall.schedules.chunks import CutShards, mean_shard, require_few
 from alltoall.settings import Late, RouteSettings, ScheduleSettings, SolveSettings
 
 
@@ -92,16 +92,9 @@ def place_chunks(flow: Flow, per_shard: int, solving: SolveSettings) -> Placed:
 
 def place_all(problem: Problem, per_shard: int, spread: Callable[[CutChunks], Table]) -> Placed:
     """Cut all shards into chunks, and put these on the paths of `spread`."""
-    terminals = problem.topology.terminals
-    chunks = Chunks.of_demand(problem.demand, per_shard)
-    require_few(chunks.total)
-    pairs = problem.demand.pairs()
-    counts = chunks.of(*pairs)
-    source, destination = (np.repeat(each, counts) for each in pairs)
-    size = np.repeat(problem.demand.of(*pairs) / counts, counts)
-    table = spread(CutChunks(terminals[source], terminals[destination], size))
-    paths = Paths.from_table(source, destination, table)
-    return Placed(problem, chunks, paths, inner_index(counts), size)
+    cut = CutShards.of(problem, per_shard)
+    paths = Paths.from_table(cut.source, cut.destination, spread(CutChunks(*cut.ends, cut.size)))
+    return Placed(problem, cut.chunks, paths, cut.chunk, cut.size)
 
 
 def place_routes(routes: Routes, per_shard: int) -> Placed:

@@ -35,7 +35,7 @@ from alltoall.placing.chunks import Chunks as CutChunks
 from alltoall.placing.negotiate import negotiate
 from alltoall.placing.network import in_steps
 from alltoall.schedules.orders import ListParams, Ordered, Placed, legs_of, order_by_list
-from alltoall.schedules.steps import least_steps
+from alltoall.schedules.search import least_steps
 from alltoall.schedules.timestepped import Expansion, without_detours
 from alltoall.settings import Late
 

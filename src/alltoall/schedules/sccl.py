@@ -21,7 +21,6 @@ Needs z3: `pip install '.[sccl]'` in a clone.
 
 import math
 from collections import defaultdict
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from importlib import import_module
@@ -31,12 +30,11 @@ import numpy as np
 
 from alltoall.errors import InputError, MissingComponentError, TimeLimitError, how_to_install
 from alltoall.flows.program import certify
-from alltoall.ir.arrays import inner_index
-from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.units import normal_units
 from alltoall.paths.shortest import shortest_distances
+from alltoall.schedules.chunks import CutShards, require_hosts
 from alltoall.settings import SolveSettings
 
 LARGEST_DENOMINATOR = 1000
@@ -47,23 +45,16 @@ def synthesise(
     problem: Problem,
     chunks: int = 1,
     steps: int | None = None,
-    rounds: int | None = None,
     settings: SolveSettings | None = None,
 ) -> Schedule:
     """Return a schedule of `chunks` chunks per shard in the fewest rounds found.
 
     A round is the time of one chunk over the median link. `steps` defaults to the least possible
-    number; with `rounds`, return any schedule within them. At a time limit, return the best
-    schedule so far; raise TimeLimitError if there is none.
+    number. At a time limit, return the best schedule so far; raise TimeLimitError if there is none.
     """
-    topology = problem.topology
     if chunks < 1:
         raise InputError(f"{chunks} chunks per shard; expected at least 1")
-    if len(topology.terminals) < topology.nodes:
-        raise InputError(
-            f"{topology.name} has {topology.nodes - len(topology.terminals)} nodes that are not "
-            "terminals; SCCL stores chunks at every node, choose another method"
-        )
+    require_hosts(problem.topology, "SCCL")
     units = normal_units(problem, demand=1.0)
     problem = units.problem
     try:
@@ -72,29 +63,12 @@ def synthesise(
         raise MissingComponentError(
             f"schedule synthesis needs z3, which is not installed; {how_to_install('sccl')}"
         ) from None
-    certificate = certify(problem, [])
-    encoding = _Encoding(z3, problem, chunks, steps, settings or SolveSettings())
-    if rounds is None:
-        low = math.ceil(certificate.bound * chunks * (1 - 1e-9))
-        model = encoding.fewest_rounds(low)
-    else:
-        model = encoding.any_model(rounds)
+    cut = CutShards.of(problem, chunks)
+    encoding = _Encoding(z3, cut, chunks, steps, settings or SolveSettings())
+    bound = certify(problem, []).bound
+    model = encoding.fewest_rounds(math.ceil(bound * chunks * (1 - 1e-9)))
     step, chunk, link = np.array(encoding.sends(model), dtype=np.int64).T
-    schedule = Schedule(
-        problem=problem,
-        chunks=Chunks.of_demand(problem.demand, chunks),
-        steps=encoding.steps,
-        step=step,
-        source=encoding.source[chunk],
-        destination=encoding.destination[chunk],
-        chunk=encoding.chunk[chunk],
-        link=link,
-        certificate=certificate,
-        fractional_time=0.0,
-        method="sccl",
-    )
-    # Chunks are whole from the start: there is no fractional schedule.
-    return units.restored(replace(schedule, fractional_time=schedule.time))
+    return units.restored(cut.schedule(step, chunk, link, "sccl"))
 
 
 def _fraction(value: float) -> Fraction:
@@ -107,18 +81,12 @@ class _Encoding:
     """The constraints of the module's docstring in z3, and its models as sends."""
 
     def __init__(
-        self, z3: Any, problem: Problem, chunks: int, steps: int | None, settings: SolveSettings
+        self, z3: Any, cut: CutShards, per_shard: int, steps: int | None, settings: SolveSettings
     ) -> None:
-        self.z3, self.topology, self.settings = z3, problem.topology, settings
-        topology, demand = problem.topology, problem.demand.table()
-        counts = chunks_of(demand, chunks)
-        pair = np.repeat(np.arange(demand.size, dtype=np.int64), counts.ravel())
-        self.source, self.destination = np.divmod(pair, len(demand))
-        self.chunk = inner_index(counts.ravel())
-        self.start = topology.terminals[self.source]
-        self.end = topology.terminals[self.destination]
-        size = demand[self.source, self.destination] * chunks
-        self.size = [_fraction(each) for each in size / counts[self.source, self.destination]]
+        topology = cut.problem.topology
+        self.z3, self.topology, self.settings = z3, topology, settings
+        self.start, self.end = cut.ends
+        self.size = [_fraction(each) for each in cut.size * per_shard]
         everywhere = np.arange(topology.nodes)
         self.hops = shortest_distances(topology, np.ones(topology.links), everywhere)
         least = int(self.hops[self.start, self.end].max())
@@ -133,7 +101,7 @@ class _Encoding:
         self.sent: dict[tuple[int, int], Any] = {}
         self.crossing: defaultdict[int, list[int]] = defaultdict(list)
         self.solver.add(*(each >= 0 for each in self.rounds))
-        adds = [partial(self._add_chunk, chunk) for chunk in range(len(self.chunk))]
+        adds = [partial(self._add_chunk, chunk) for chunk in range(len(self.size))]
         adds += [partial(self._add_capacity, link) for link in range(topology.links)]
         for add in adds:  # Building the constraints can take longer than any limit.
             if settings.out_of_time():
@@ -204,7 +172,7 @@ class _Encoding:
             if self.z3.is_true(model.eval(sent))
         }
         found = []
-        for chunk in range(len(self.chunk)):
+        for chunk in range(len(self.size)):
             node = int(self.end[chunk])
             while node != self.start[chunk]:
                 link = into[chunk, node]
@@ -214,7 +182,9 @@ class _Encoding:
 
     def fewest_rounds(self, low: int) -> Any:
         """Return the model of fewest rounds found; `low` is a lower bound."""
-        best = self.any_model(None)
+        verdict, best = self.solve(None)
+        if best is None:
+            raise self._too_late()
         high = self.used_rounds(best)
         while low < high and not self.settings.out_of_time():
             self.settings.report(f"sccl: {self.steps} steps, {low} to {high} rounds")
@@ -227,15 +197,6 @@ class _Encoding:
             else:
                 break
         return best
-
-    def any_model(self, rounds: int | None) -> Any:
-        """Return any model within a number of rounds."""
-        verdict, model = self.solve(rounds)
-        if verdict == "unsat":
-            raise InputError(f"no schedule of {self.steps} steps takes {rounds} rounds; allow more")
-        if model is None:
-            raise self._too_late()
-        return model
 
     def _too_late(self) -> TimeLimitError:
         return TimeLimitError(

@@ -36,14 +36,13 @@ from functools import cached_property
 import numpy as np
 
 from alltoall.errors import InputError, TimeLimitError
-from alltoall.flows.program import certify
-from alltoall.ir.arrays import Floats, Ints, inner_index
-from alltoall.ir.chunks import Chunks, chunks_of
+from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.highs import mip
-from alltoall.lp.program import Entries, LinearProgram, sparse_matrix
+from alltoall.lp.program import Entries, LinearProgram, least_time, sparse_matrix
 from alltoall.paths.shortest import shortest_distances
+from alltoall.schedules.chunks import CutShards, require_hosts
 from alltoall.settings import SolveSettings
 
 DEFAULT_SECONDS = 1800.0
@@ -93,42 +92,17 @@ def synthesise(
     `alpha` is the latency of a send, in units of time. Routing ends with the best routes found at
     the time limit; raise TimeLimitError if there are none.
     """
-    topology = problem.topology
-    if len(topology.terminals) < topology.nodes:
-        raise InputError(
-            f"{topology.name} has {topology.nodes - len(topology.terminals)} nodes that are not "
-            "terminals; TACCL stores chunks at every node, choose another method"
-        )
+    require_hosts(problem.topology, "TACCL")
     settings = settings or SolveSettings()
     if settings.time_limit is None:
         settings = settings.limited(DEFAULT_SECONDS)
-    demand = problem.demand.table()
-    counts = chunks_of(demand, chunks)
-    pair = np.repeat(np.arange(demand.size, dtype=np.int64), counts.ravel())
-    source, destination = np.divmod(pair, len(demand))
-    size = (demand / np.maximum(counts, 1))[source, destination]
-    ends = topology.terminals[source], topology.terminals[destination]
-    hops = _route(problem, *ends, size, alpha, settings)
+    cut = CutShards.of(problem, chunks)
+    hops = _route(problem, *cut.ends, cut.size, alpha, settings)
     order, makespan = order_hops(hops)
     joined = join_hops(hops, order, makespan, settings) if alpha else np.zeros(len(order), np.bool_)
     step = _levels(hops, order, joined)
     by_step = np.lexsort((hops.link, hops.chunk, step))
-    chunk, index = hops.chunk[by_step], inner_index(counts.ravel())
-    schedule = Schedule(
-        problem=problem,
-        chunks=Chunks.of_demand(problem.demand, chunks),
-        steps=int(step.max()) + 1,
-        step=step[by_step],
-        source=source[chunk],
-        destination=destination[chunk],
-        chunk=index[chunk],
-        link=hops.link[by_step],
-        certificate=certify(problem, []),
-        fractional_time=0.0,
-        method="taccl",
-    )
-    # Chunks are whole from the start: there is no fractional schedule.
-    return replace(schedule, fractional_time=schedule.time)
+    return cut.schedule(step[by_step], hops.chunk[by_step], hops.link[by_step], "taccl")
 
 
 def _route(
@@ -197,18 +171,8 @@ def _routing_program(
     wanted = (known % topology.nodes == end[known // topology.nodes]).astype(np.float64)
     balance = Entries(np.repeat((1.0, -1.0), size)[keep], row, np.tile(np.arange(size), 2)[keep])
     load = Entries(takes, link, np.arange(size))
-    links = np.arange(topology.links)
-    longest = Entries(-np.ones(topology.links), links, np.full(topology.links, size))
-    rows = len(known)
-    return LinearProgram(
-        cost=np.append(np.zeros(size), 1.0),
-        matrix=sparse_matrix(
-            (rows + topology.links, size + 1), balance, load.shift(rows), longest.shift(rows)
-        ),
-        row_lower=np.concatenate((wanted, np.full(topology.links, -np.inf))),
-        row_upper=np.concatenate((wanted, np.zeros(topology.links))),
-        integer=np.append(np.ones(size, np.bool_), False),
-    )
+    program = least_time(balance, wanted, load, np.ones(topology.links))
+    return replace(program, integer=np.append(np.ones(size, np.bool_), False))
 
 
 def order_hops(hops: Hops) -> tuple[Ints, float]:

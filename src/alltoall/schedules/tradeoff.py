@@ -26,8 +26,14 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule, operations_of
 from alltoall.schedules.chunks import choices_of, floor_of, schedule_from
 from alltoall.schedules.found import Choice, FoundSchedule, worth_telling
-from alltoall.schedules.search import affordable_numbers, forms_of, smallest_loss
-from alltoall.schedules.steps import flow_in_steps_of, flow_of_steps, timed_flows
+from alltoall.schedules.search import (
+    affordable_numbers,
+    flow_in_steps_of,
+    flow_of_steps,
+    forms_of,
+    smallest_loss,
+    timed_flows,
+)
 from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import ScheduleSettings
 

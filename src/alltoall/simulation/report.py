@@ -10,8 +10,13 @@ from alltoall.ir.arrays import Floats
 from alltoall.ir.demand import Demand
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.routes import Routes
-from alltoall.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, seconds_of_messages
-from alltoall.simulation.fair_messages import seconds_of_fair_messages
+from alltoall.simulation.alpha_beta import (
+    SHARINGS,
+    SYNCS,
+    StepMessages,
+    seconds_of_fair_messages,
+    seconds_of_messages,
+)
 from alltoall.simulation.fluid import (
     Flows,
     FluidSettings,

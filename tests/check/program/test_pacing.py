@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from alltoall.check.program.pacing import Levels, paced_time
+from alltoall.check.program.timing import Levels, paced_time
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Step, Thread
 from alltoall.ir.topology import Topology

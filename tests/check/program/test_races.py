@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from alltoall.check.program.interpret import Runner
 from alltoall.check.program.memory import (
     MAX_NAMED,
     MAX_THREADS,
@@ -13,7 +14,6 @@ from alltoall.check.program.memory import (
     Shadow,
     check_threads,
 )
-from alltoall.check.program.threads import Runner
 from alltoall.errors import InputError
 from alltoall.ir.program import Buffer, Place
 
@@ -122,7 +122,7 @@ def test_memory_words_what_is_wrong_and_not_without_end() -> None:
 
 def test_what_is_known_is_joined() -> None:
     """All that the other knew, and what it did last; nothing if that is known already."""
-    runner = Runner(0, 0, 0, None, knows(99, 3, 5))  # type: ignore[arg-type]
+    runner = Runner(0, 0, 0, (), knows(99, 3, 5))
     before = runner.clock
     runner.learn(knows(0, 9, 7), Access(1, 4))
     assert runner.clock.tolist() == [99, 4, 7]

@@ -8,17 +8,15 @@ finds every deadlock, and a race if there is any.
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from alltoall.check.program.memory import MAX_NAMED, Access, Bytes, Clock, Memory, check_threads
-from alltoall.check.program.threads import FifoQueue, Message, Runner, runners
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.program import EFFECTS, Buffer, Place, Program, Thread, spot
-
-Fifo = tuple[int | None, int | None, int]
+from alltoall.ir.program import EFFECTS, Buffer, Executable, Place, Program, Thread, spot
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +45,129 @@ class Execution:
         return matrix
 
 
+@dataclass
+class Runner:
+    """A running thread: its next instruction, its progress, and its clock."""
+
+    number: int
+    rank: int
+    index: int
+    code: Sequence[Any]
+    clock: Clock
+    at: int = 0
+    moved: int = 0
+    started: bool = False
+    depth: int = 1
+    waits_for: str = ""
+    waiting: list["Runner"] = field(default_factory=list)
+
+    @property
+    def access(self) -> Access:
+        """The current instruction."""
+        return Access(self.number, self.at + 1)
+
+    @property
+    def done(self) -> bool:
+        """Whether all instructions have finished."""
+        return self.at == len(self.code)
+
+    @property
+    def instruction(self) -> Any:
+        """The current or next instruction."""
+        return self.code[self.at]
+
+    @property
+    def first(self) -> int:
+        """The number of the first thread of this rank."""
+        return self.number - self.index
+
+    def wait(self, waiting: list["Runner"], reason: str) -> bool:
+        """Wait in a list; return that the instruction is not done."""
+        self.waits_for = reason
+        waiting.append(self)
+        return False
+
+    def learn(self, clock: Clock, other: Access) -> None:
+        """Join the clock of another thread, with its instruction `other` done."""
+        if self.clock[other.thread] <= other.tick:
+            self.clock = np.maximum(self.clock, clock)
+            self.clock[other.thread] = other.tick
+
+
+class Machine:
+    """All ranks at once; each kind of code moves a thread on by one instruction."""
+
+    def __init__(self, code: Executable, inputs: Sequence[Bytes]) -> None:
+        check_threads(sum(len(own.code) for own in code.ranks))
+        found, expected = [len(each) for each in inputs], [own.input for own in code.ranks]
+        if found != expected:
+            raise InputError(f"inputs of {found} chunks; expected {expected}")
+        self.loads: Counter[tuple[int, int, int]] = Counter()
+        self.faults: list[str] = []
+        self.runners: list[Runner] = []
+        nothing: Clock = np.zeros(sum(len(own.code) for own in code.ranks), dtype=np.int32)
+        # It is replaced, never written to.
+        nothing.setflags(write=False)
+        for rank, own in enumerate(code.ranks):
+            for index, block in enumerate(own.code):
+                self.runners.append(Runner(len(self.runners), rank, index, block, nothing))
+        self.ready = deque(self.runners)
+        sizes = [[own.size(buffer) for buffer in Buffer] for own in code.ranks]
+        self.memory = Memory(sizes, inputs, self._spot)
+
+    def execute(self) -> Execution:
+        """Let every thread advance until none can."""
+        while self.ready:
+            runner = self.ready.popleft()
+            while not runner.done and self.step(runner):
+                runner.at += 1
+                self.wake(runner.waiting)
+        self.finish()
+        return Execution(self.memory.outputs(), self.loads, tuple(self._violations()))
+
+    def step(self, runner: Runner) -> bool:
+        """Move an instruction on; return whether it is done."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Read the outputs, where that needs an order, too."""
+
+    def left(self) -> Iterator[str]:
+        """Yield what nobody has received although all threads have ended."""
+        raise NotImplementedError
+
+    def wake(self, waiting: list[Runner]) -> None:
+        """Make the threads of a list ready."""
+        self.ready.extend(waiting)
+        waiting.clear()
+
+    def _violations(self) -> Iterator[str]:
+        """Yield races, reads of empty chunks, deadlocks, and what is left over."""
+        yield from self.memory.violations()
+        yield from self.faults[:MAX_NAMED]
+        stuck = [runner for runner in self.runners if not runner.done]
+        for runner in stuck[:MAX_NAMED]:
+            op, count = runner.instruction.op.value, runner.instruction.count
+            yield (
+                f"deadlock: {spot(runner.rank, runner.index, runner.at)} "
+                f"({f'{op} of {count}' if count else op}) waits for {runner.waits_for}, which "
+                "never comes"
+            )
+        if len(stuck) > MAX_NAMED:
+            yield f"deadlock: {len(stuck) - MAX_NAMED} more thread blocks are blocked"
+        if not stuck:
+            yield from self.left()
+
+    def _spot(self, access: Access) -> str:
+        runner = self.runners[access.thread]
+        if access.tick > len(runner.code):
+            return f"the end of rank {runner.rank}"
+        return spot(runner.rank, runner.index, access.tick - 1)
+
+
+Fifo = tuple[int | None, int | None, int]
+
+
 def interpret(
     program: Program, inputs: Sequence[Bytes], fifo_slots: int | None = None
 ) -> Execution:
@@ -57,49 +178,63 @@ def interpret(
     slots = program.fifo_slots if fifo_slots is None else fifo_slots
     if slots < 1:
         raise InputError(f"{slots} FIFO slots; expected at least 1")
-    found, expected = [len(each) for each in inputs], [code.input for code in program.ranks]
-    if found != expected:
-        raise InputError(f"inputs of {found} chunks; expected {expected}")
-    check_threads(sum(len(code.threads) for code in program.ranks))
-    machine = _Machine(program, inputs, slots)
-    machine.run()
-    return Execution(machine.memory.outputs(), machine.loads, tuple(machine.violations()))
+    return _ProgramMachine(program, inputs, slots).execute()
 
 
-class _Machine:
-    """All ranks at once."""
+@dataclass
+class Message:
+    """Chunks in a FIFO, with the clock of their sender; `last` ends an instruction."""
+
+    data: Bytes
+    sender: int
+    tick: int
+    last: bool
+    clock: Clock
+    depth: int
+
+
+@dataclass
+class FifoQueue:
+    """One FIFO: its messages, their number of chunks, and the threads that wait for it."""
+
+    messages: deque[Message] = field(default_factory=deque)
+    chunks: int = 0
+    waiting: list[Runner] = field(default_factory=list)
+
+
+class _ProgramMachine(Machine):
+    """The threads of a program, and the FIFOs between them."""
 
     def __init__(self, program: Program, inputs: Sequence[Bytes], slots: int) -> None:
-        self.program, self.slots = program, slots
-        self.loads: Counter[tuple[int, int, int]] = Counter()
+        super().__init__(program, inputs)
+        self._slots = slots
+        self._threads = [thread for code in program.ranks for thread in code.threads]
         self._queues: dict[Fifo, FifoQueue] = {}
-        self._runners = runners(program)
-        self._ready = deque(self._runners)
+        for runner in self.runners:
+            # A thread knows all of its own past, whatever its count.
+            runner.clock = runner.clock.copy()
+            runner.clock[runner.number] = np.iinfo(np.int32).max
         self._awaited = Counter(
             (runner.first + step.thread, step.number)
-            for runner in self._runners
-            for instruction in runner.thread.instructions
+            for runner in self.runners
+            for instruction in runner.code
             for step in instruction.after
         )
         self._finished: dict[tuple[int, int], tuple[Clock, int]] = {}
-        sizes = [[code.size(buffer) for buffer in Buffer] for code in program.ranks]
-        self.memory = Memory(sizes, inputs, self._spot)
 
-    def run(self) -> None:
-        """Let every thread advance until none can."""
-        while self._ready:
-            runner = self._ready.popleft()
-            while not runner.done and self._start(runner) and self._move(runner):
-                if self._awaited[runner.number, runner.at]:
-                    self._finished[runner.number, runner.at] = (runner.clock, runner.depth)
-                runner.at, runner.moved, runner.started = runner.at + 1, 0, False
-                self._wake(runner.waiting)
+    def step(self, runner: Runner) -> bool:
+        """Start an instruction once its dependencies have finished, and move its chunks."""
+        if not self._start(runner) or not self._move(runner):
+            return False
+        if self._awaited[runner.number, runner.at]:
+            self._finished[runner.number, runner.at] = (runner.clock, runner.depth)
+        runner.moved, runner.started = 0, False
+        return True
 
     def _start(self, runner: Runner) -> bool:
-        """Start the next instruction, if its dependencies have finished."""
         after = () if runner.started else runner.instruction.after
         for step in after:
-            other = self._runners[runner.first + step.thread]
+            other = self.runners[runner.first + step.thread]
             if other.at <= step.number:
                 reason = f"step {step.number} of thread block {step.thread}"
                 return runner.wait(other.waiting, reason)
@@ -114,13 +249,9 @@ class _Machine:
         runner.started = True
         return True
 
-    def _wake(self, waiting: list[Runner]) -> None:
-        self._ready.extend(waiting)
-        waiting.clear()
-
     def _move(self, runner: Runner) -> bool:
         """Move as many chunks as possible; return whether all are done."""
-        instruction, thread = runner.instruction, runner.thread
+        instruction, thread = runner.instruction, self._threads[runner.number]
         effects = EFFECTS[instruction.op]
         if not (effects.reads or effects.writes):
             return True
@@ -133,13 +264,13 @@ class _Machine:
                 if not chunks:
                     return runner.wait(inward.waiting, f"a chunk from rank {thread.receive_from}")
             if outward is not None:
-                chunks = min(chunks, self.slots - outward.chunks)
+                chunks = min(chunks, self._slots - outward.chunks)
                 if not chunks:
                     return runner.wait(outward.waiting, f"room to send to rank {thread.send_to}")
             self._transfer(runner, chunks, inward, outward)
             for queue in (inward, outward):
                 if queue is not None:
-                    self._wake(queue.waiting)
+                    self.wake(queue.waiting)
         return True
 
     def _transfer(
@@ -167,37 +298,21 @@ class _Machine:
             self.memory.write(runner.rank, target, data, runner.access, runner.clock)
         runner.moved += chunks
         if outward is not None:
-            self._push(runner, outward, data, last=runner.moved == instruction.count)
-
-    def _push(self, runner: Runner, queue: FifoQueue, data: Bytes, last: bool) -> None:
-        message = Message(data, runner.number, runner.at, last, runner.clock, runner.depth)
-        queue.messages.append(message)
-        queue.chunks += len(data)
-        if runner.thread.send_to is not None:
-            self.loads[runner.depth, runner.rank, runner.thread.send_to] += len(data)
+            last, peer = runner.moved == instruction.count, self._threads[runner.number].send_to
+            message = Message(data, runner.number, runner.at, last, runner.clock, runner.depth)
+            outward.messages.append(message)
+            outward.chunks += len(data)
+            if peer is not None:
+                self.loads[runner.depth, runner.rank, peer] += len(data)
 
     def _queue(self, sender: int | None, receiver: int | None, thread: Thread) -> FifoQueue:
         return self._queues.setdefault((sender, receiver, thread.channel), FifoQueue())
 
-    def violations(self) -> Iterator[str]:
-        """Yield races, reads of empty chunks, deadlocks and chunks left in FIFOs."""
-        yield from self.memory.violations()
-        stuck = [runner for runner in self._runners if not runner.done]
-        for runner in stuck[:MAX_NAMED]:
-            instruction = f"{runner.instruction.op.value} of {runner.instruction.count}"
-            yield (
-                f"deadlock: {spot(runner.rank, runner.index, runner.at)} ({instruction}) waits for "
-                f"{runner.waits_for}, which never comes"
-            )
-        if len(stuck) > MAX_NAMED:
-            yield f"deadlock: {len(stuck) - MAX_NAMED} more thread blocks are blocked"
+    def left(self) -> Iterator[str]:
+        """Yield the chunks in FIFOs."""
         for (sender, receiver, channel), queue in self._queues.items():
-            if queue.chunks and not stuck:
+            if queue.chunks:
                 yield (
                     f"rank {sender} sends {queue.chunks} chunks to rank {receiver} on channel "
                     f"{channel} that are never received"
                 )
-
-    def _spot(self, access: Access) -> str:
-        runner = self._runners[access.thread]
-        return spot(runner.rank, runner.index, access.tick - 1)

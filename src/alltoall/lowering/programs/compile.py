@@ -21,8 +21,15 @@ from alltoall.ir.arrays import rows
 from alltoall.ir.program import FIFO_SLOTS, Instruction, Op, Program, RankProgram
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering.programs.dependencies import Stream, When, streams_of, threads_of, turns_of
-from alltoall.lowering.programs.moves import ChunkMoves, balance, duplicate, merge, spread
-from alltoall.lowering.programs.transfers import place, transfers_of
+from alltoall.lowering.programs.moves import (
+    ChunkMoves,
+    balance,
+    duplicate,
+    merge,
+    place,
+    spread,
+    transfers_of,
+)
 
 Forwards = tuple[dict[int, int], list[When]]
 

@@ -10,7 +10,7 @@ from alltoall.ir.program import Buffer
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.dependencies import Hazards, Spot
-from alltoall.lowering.programs.transfers import BufferPlacement, place, transfers_of
+from alltoall.lowering.programs.moves import BufferPlacement, place, transfers_of
 
 REST = 8
 """Steps that scratch space rests before it is used again.

@@ -10,12 +10,12 @@ import numpy as np
 
 from alltoall.errors import FormatError, VerificationError
 from alltoall.ir.arrays import starts_of
-from alltoall.ir.files.json.saved_answers import layers_from_fields
+from alltoall.ir.files.json.saved_answers import WEIGHT, layers_from_rows, weights_from_text
+from alltoall.ir.files.json.values import Rows
 from alltoall.lowering.options import STEERING
 from alltoall.lowering.tables.routed_file import RoutedFile, require_order
 from alltoall.lowering.tables.srv6_emit import VERSION
 from alltoall.lowering.tables.srv6_places import plain_lines
-from alltoall.lowering.tables.table import parse_weight
 
 HEAD = re.compile(
     rf"# alltoall srv6/{VERSION} steering=({'|'.join(STEERING)}) device=([a-z]{{1,9}}) "
@@ -190,10 +190,9 @@ def _file(read: _Lines, paths: dict[Key, list[Hop]], steering: str, where: str) 
     hops = np.array([len(paths[key]) for key in read.claims], dtype=np.int64)
     parts = [int(part, 16) for key in read.claims for hop in paths[key] for part in hop]
     links = np.array(parts, dtype=np.int64).reshape(-1, 3)
-    claims = read.claims.items()
-    weights = [_weight(weight, f"{where}: {_name(key)}") for key, (weight, _) in claims]
-    rows = [_layer_fields(layer, paths[key]) for key, (_, layer) in claims]
-    layer, hop_layer = layers_from_fields(rows, "hops", where)
+    rows = Rows([_fields(*read.claims[key]) for key in read.claims], f"{where}: routes")
+    weight, _ = weights_from_text(rows.column("weight", WEIGHT), where)
+    layer, hop_layer = layers_from_rows(rows, [paths[key] for key in read.claims])
     file = RoutedFile(
         kind="srv6",
         name=where,
@@ -202,7 +201,7 @@ def _file(read: _Lines, paths: dict[Key, list[Hop]], steering: str, where: str) 
         start=starts_of(hops),
         node=links[:, 1],
         port=links[:, 2] - 1,
-        weight=np.array(weights, dtype=np.float64),
+        weight=weight,
         layer=layer,
         hop_layer=hop_layer,
         facts={"steering": steering},
@@ -219,17 +218,11 @@ def _file(read: _Lines, paths: dict[Key, list[Hop]], steering: str, where: str) 
     return file
 
 
-def _layer_fields(layer: str, hops: list[Hop]) -> dict[str, Any]:
-    """Return the layers of a route, as the fields of a route in JSON."""
+def _fields(weight: str, layer: str) -> dict[str, Any]:
+    """Return the weight and the layers of a route, as the fields of a route in JSON."""
     given = [] if layer == "-" else [int(each) for each in layer.split(",")]
-    one = {"layer": given[0]} if len(given) == 1 else {}
-    return {"hops": hops} | one | ({"layers": given} if len(given) > 1 else {})
-
-
-def _weight(text: str, where: str) -> float:
-    if "/" in text:
-        return parse_weight(text, where)
+    layers = {"layer": given[0]} if len(given) == 1 else {"layers": given} if given else {}
     try:
-        return parse_weight(float(text), where)
+        return {"weight": weight if "/" in weight else float(weight), **layers}
     except ValueError:
-        raise FormatError(f"{where}: weight is {text!r}; expected a number or p/q") from None
+        return {"weight": weight, **layers}

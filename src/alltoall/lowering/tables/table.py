@@ -5,25 +5,36 @@ the bound, so it can be checked alone.
 """
 
 import json
-import re
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from alltoall.errors import FormatError
 from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Ints, inner_index, starts_of
-from alltoall.ir.files.fields import MAX_INT, short, take_int, take_list, take_object, take_text
+from alltoall.ir.arrays import inner_index, starts_of
+from alltoall.ir.files.fields import MAX_INT, take_int, take_text
 from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
 from alltoall.ir.files.json.problem import topology_from_json, topology_to_json
 from alltoall.ir.files.json.saved_answers import (
+    WEIGHT,
     cut_rows,
-    layers_from_fields,
+    flat,
+    layers_from_rows,
     route_rows,
     weights_as_text,
+    weights_from_text,
 )
-from alltoall.ir.files.json.values import artefact, numbers, parse_json, positive
+from alltoall.ir.files.json.values import (
+    NATURAL,
+    NATURALS,
+    NUMBERS,
+    Cells,
+    Rows,
+    artefact,
+    parse_json,
+    positive,
+    take,
+)
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.lowering.options import TABLE_ROUTES, Options
@@ -45,7 +56,14 @@ TABLE_KEYS = {
 }  # fmt: skip
 MOST_ROUTES = 50_000_000
 MOST_DENOMINATOR = 1 << 31
-FRACTION = re.compile(r"([0-9]{1,15})/([1-9][0-9]{0,14})")
+
+POSITIVE = Cells(
+    lambda values: (
+        WEIGHT.fit(values) and all(isinstance(each, str) or 0 < each < MAX_INT for each in values)
+    ),
+    'a positive number or "p/q"',
+)
+"""The weights of a table."""
 
 
 def emit_routes_table(routes: Routes, options: Options) -> str:
@@ -83,33 +101,34 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
     _require_keys(obj, TABLE_KEYS, where)
     topology = topology_from_json(obj["topology"], f"{where}: topology")
     problem = Problem(topology, demand_from_json(obj["demand"], topology, f"{where}: demand"))
-    lengths = numbers(obj["lengths"], "lengths", where)
+    lengths = take(obj, "lengths", NUMBERS, where)
     if len(lengths) != topology.links:
         raise FormatError(f"{where}: {len(lengths)} lengths; expected one per link")
     bound = 0.0 if obj["bound"] == 0 else positive(obj, "bound", where)
-    rows = take_list(obj, "routes", where, MOST_ROUTES)
-    for index, row in enumerate(rows):
-        here = f"{where}: routes[{index}]"
-        kind = "layers" if "layers" in take_object(row, here) else "layer"
-        _require_keys(row, {*KEYS, kind}, here)
-    hops = _hops(rows, where)
-    weights = [parse_weight(row["weight"], f"{where}: routes[{k}]") for k, row in enumerate(rows)]
-    # Refuse layers that are no integers.
-    one, several = ([row for row in rows if key in row] for key in ("layer", "layers"))
-    _column(one, "layer", where)
-    for row in several:
-        take_list(row, "layers", where)
-    _flat(several, "layers", where)
-    layer, hop_layer = layers_from_fields(rows, "nodes", where)
+    rows = Rows.of(obj, "routes", where, MOST_ROUTES)
+    for index, row in enumerate(rows.rows):
+        kind = "layers" if "layers" in row else "layer"
+        _require_keys(row, {*KEYS, kind}, f"{rows.name}[{index}]")
+    nodes, ports = (rows.column(key, NATURALS) for key in ("nodes", "ports"))
+    for index, (path, out) in enumerate(zip(nodes, ports, strict=True)):
+        if not path or len(path) != len(out):
+            found = f"{len(path)} nodes and {len(out)} ports"
+            expected = "expected one or more, and a port per node that is left"
+            raise FormatError(f"{rows.name}[{index}] has {found}; {expected}")
+    weight, _ = weights_from_text(rows.column("weight", POSITIVE), where)
+    layer, hop_layer = layers_from_rows(rows, nodes)
+    source, destination, ids = (
+        np.array(rows.column(key, NATURAL), dtype=np.int64) for key in ("src", "dst", "id")
+    )
     file = RoutedFile(
         kind="routes",
         name=where,
-        source=_column(rows, "src", where),
-        destination=_column(rows, "dst", where),
-        start=starts_of(hops),
-        node=_flat(rows, "nodes", where),
-        port=_flat(rows, "ports", where),
-        weight=np.array(weights, dtype=np.float64),
+        source=source,
+        destination=destination,
+        start=starts_of(list(map(len, nodes))),
+        node=flat(nodes),
+        port=flat(ports),
+        weight=weight,
         layer=layer,
         hop_layer=hop_layer,
         denominator=None
@@ -119,7 +138,7 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
         certificate=Certificate(np.array(lengths, dtype=np.float64), bound),
         facts={"method": take_text(obj, "method", where)},
     )
-    require_order(file, _column(rows, "id", where), where)
+    require_order(file, ids, where)
     # Hold the limits in the table against its routes.
     sizes = pair_sizes(file.source, file.destination)
     most = take_int(obj, "max_routes_per_destination", where)
@@ -140,46 +159,3 @@ def _require_keys(obj: dict[str, Any], keys: set[str], where: str) -> None:
         state = "missing" if wrong in keys else "unknown"
         advice = "see the format's description"
         raise FormatError(f"{where}: the key {wrong[:60]!r} is {state}; {advice}")
-
-
-def _hops(rows: list[Any], where: str) -> Ints:
-    for index, row in enumerate(rows):
-        here, nodes, ports = f"{where}: routes[{index}]", row["nodes"], row["ports"]
-        if not isinstance(nodes, list) or not isinstance(ports, list) or not nodes:
-            raise FormatError(f"{here}: nodes and ports must be arrays of hops")
-        if len(nodes) != len(ports):
-            found = f"{len(nodes)} nodes and {len(ports)} ports"
-            raise FormatError(f"{here} has {found}; expected a port per node that is left")
-    return np.array([len(row["nodes"]) for row in rows], dtype=np.int64)
-
-
-def _column(rows: list[Any], key: str, where: str) -> Ints:
-    values = [row[key] for row in rows]
-    if not _are_ints(values):
-        for index, row in enumerate(rows):
-            take_int(row, key, f"{where}: routes[{index}]")
-    return np.array(values, dtype=np.int64)
-
-
-def _flat(rows: list[Any], key: str, where: str) -> Ints:
-    values = list(chain.from_iterable(row[key] for row in rows))
-    if not _are_ints(values):
-        for index, row in enumerate(rows):
-            for position, value in enumerate(row[key]):
-                here = f"{where}: routes[{index}].{key}[{position}]"
-                take_int({"entry": value}, "entry", here)
-    return np.array(values, dtype=np.int64)
-
-
-def _are_ints(values: list[Any]) -> bool:
-    """Check all values at once: a message for each would take long to prepare."""
-    return set(map(type, values)) <= {int} and all(0 <= value <= MAX_INT for value in values)
-
-
-def parse_weight(value: object, where: str) -> float:
-    """Return a weight: a positive number, or "p/q"."""
-    if isinstance(value, str) and (found := FRACTION.fullmatch(value)):
-        return int(found[1]) / int(found[2])
-    if type(value) in (int, float) and 0 < float(value) < MAX_INT:  # type: ignore[arg-type]
-        return float(value)  # type: ignore[arg-type]
-    raise FormatError(f'{where}: weight is {short(value)}; expected a positive number or "p/q"')

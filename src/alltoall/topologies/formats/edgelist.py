@@ -25,7 +25,7 @@ import numpy as np
 
 from alltoall.errors import FormatError
 from alltoall.ir.arrays import Floats, Ints, rows
-from alltoall.ir.files.json.values import parse_json, strings
+from alltoall.ir.files.json.values import STRINGS, fitting, parse_json
 from alltoall.ir.names import checked_names
 from alltoall.ir.quantities import exact_rate, rate_in_words
 from alltoall.ir.topology import MAX_LINKS, MAX_NODES, Topology
@@ -232,7 +232,7 @@ def _read_comment(lines: Lines, line: str, place: str) -> None:
     if key == "nodes":
         lines.nodes = _integer(value, place, "a number of nodes")
     elif key == "names":
-        lines.names = strings(parse_json(value, place), "names", place)
+        lines.names = fitting(parse_json(value, place), STRINGS, f"{place}: names")
     elif key == "terminals":
         lines.terminals = split_words(value)
     elif key == "capacity 1":

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import FormatError, TopologyError
-from alltoall.ir.files.json.values import parse_json, strings
+from alltoall.ir.files.json.values import STRINGS, parse_json, take
 from alltoall.ir.names import checked_names, distinct_names, is_name
 from alltoall.ir.topology import Topology
 
@@ -177,7 +177,7 @@ def read(text: str, where: str, name: str) -> Topology:
     notes = [f"{len(hubs)} hub nodes stand for {len(switches)} switches"] if switches else []
     gpus: Sequence[str] | None = list(map(str, range(nodes))) if hubs else None
     if "names" in obj:  # which alltoall adds and msccl-tools ignores
-        gpus = checked_names(where, nodes, strings(obj["names"], "names", where))
+        gpus = checked_names(where, nodes, take(obj, "names", STRINGS, where))
     names = None if gpus is None else distinct_names([*gpus, *hubs])
     return Topology.from_links(name, nodes + len(hubs), rows, range(nodes), notes, names)
 

@@ -10,7 +10,7 @@ from alltoall.errors import DemandError, FormatError, UsageError
 from alltoall.ir.arrays import Floats
 from alltoall.ir.demand import Demand, check_amounts
 from alltoall.ir.files.fields import short, take_list
-from alltoall.ir.files.json.values import artefact, is_integer, is_number, strings
+from alltoall.ir.files.json.values import STRINGS, artefact, is_integer, is_number, take
 from alltoall.ir.topology import Topology
 
 DEMAND_FORMAT = "alltoall.demand/1"
@@ -40,7 +40,7 @@ def demand_from_json(value: object, topology: Topology, where: str) -> Demand:
         matrix = matrix_of(obj["matrix"], where)
         if "names" not in obj:
             return demand_from_matrix(matrix, topology, where)
-        names = strings(obj["names"], "names", where)
+        names = take(obj, "names", STRINGS, where)
         return demand_from_table(names, names, matrix, topology, where)
     if "entries" in obj:
         return _demand_from_entries(take_list(obj, "entries", where), topology, where)

@@ -13,15 +13,16 @@ from alltoall.ir.fabric import Fabric
 from alltoall.ir.files.fields import Json, short, take_int, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_from_json, demand_to_json, matrix_of
 from alltoall.ir.files.json.values import (
+    INTEGERS,
     MAX_INTEGER,
+    NUMBERS,
+    STRINGS,
     are_integers,
     artefact,
-    integers,
     is_integer,
     is_number,
-    numbers,
     positive,
-    strings,
+    take,
 )
 from alltoall.ir.noun import Provenance
 from alltoall.ir.problem import Problem
@@ -84,7 +85,7 @@ def topology_from_json(value: object, where: str) -> Topology:
                 f"{where}: links[{index}] is {short(row)}; expected [tail, head, capacity] "
                 "with two integers and a number"
             )
-    terminals = integers(obj["terminals"], "terminals", where) if "terminals" in obj else None
+    terminals = take(obj, "terminals", INTEGERS, where, None)
     topology = Topology.from_links(fields["name"], fields["nodes"], rows, terminals)
     return replace(topology, **fields, provenance=provenance_from_json(obj, where))
 
@@ -95,8 +96,8 @@ def topology_fields(obj: Json, where: str) -> Json:
     return {
         "name": take_text(obj, "name", where) if "name" in obj else where,
         "nodes": take_int(obj, "nodes", where, MAX_INTEGER),
-        "notes": tuple(strings(obj.get("notes", []), "notes", where)),
-        "names": tuple(strings(obj["names"], "names", where)) if "names" in obj else None,
+        "notes": tuple(take(obj, "notes", STRINGS, where, [])),
+        "names": take(obj, "names", STRINGS, where, None),
         rate: positive(obj, rate, where) if rate in obj else None,
     }
 
@@ -127,7 +128,7 @@ def certificate_to_json(certificate: Certificate) -> dict[str, Any]:
 def certificate_from_json(value: object, where: str) -> Certificate:
     """Build a certificate from its JSON form, unchecked."""
     obj = artefact(value, CERTIFICATE_FORMAT, where)
-    lengths = np.array(numbers(obj.get("lengths"), "lengths", where), dtype=np.float64)
+    lengths = np.array(take(obj, "lengths", NUMBERS, where), dtype=np.float64)
     return Certificate(lengths, positive(obj, "bound", where))
 
 
@@ -166,7 +167,7 @@ def fabric_from_json(value: object, where: str) -> Fabric:
     overhead = obj.get("overhead", 0.0)
     if not is_number(overhead):
         raise FormatError(f"{where}: overhead is {short(overhead)}; expected seconds")
-    given = numbers(obj["latency"], "latency", where) if "latency" in obj else 0.0
+    given = take(obj, "latency", NUMBERS, where, 0.0)
     return Fabric(
         topology=topology_from_json(obj.get("topology"), f"{where}: topology"),
         bytes_per_second=positive(obj, "bytes_per_second", where),

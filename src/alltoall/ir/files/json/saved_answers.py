@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from itertools import chain, pairwise
 from typing import Any, TypeAlias
@@ -22,15 +22,20 @@ from alltoall.ir.files.json.problem import (
     topology_to_json,
 )
 from alltoall.ir.files.json.values import (
+    INTEGERS,
     MAX_INTEGER,
-    are_integers,
+    NATURAL,
+    NATURALS,
+    NUMBERS,
+    Cells,
+    Rows,
+    fitting,
     format_of,
-    integers,
     is_integer,
     is_number,
     many_objects,
-    numbers,
     positive,
+    take,
 )
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
@@ -151,28 +156,29 @@ def layers_as_fields(routes: Routes) -> Iterator[Json]:
             yield {"layers": row} if several else {"layer": row[0]}
 
 
-def layers_from_fields(rows: list[Json], links: str, where: str) -> tuple[Ints | None, Ints | None]:
-    """Return the layer of each route, or of each hop if any route changes; None without layers.
-
-    `links` is the field with a value per hop.
-    """
-    several = [index for index, row in enumerate(rows) if "layers" in row]
-    layered = [row["layer"] for row in rows if "layer" in row]
-    for index in several:
-        found, wanted = len(rows[index]["layers"]), len(rows[index][links])
-        both = " and a layer" if "layer" in rows[index] else ""
-        if both or found != wanted:
+def layers_from_rows(rows: Rows, hops: list[list[Any]]) -> tuple[Ints | None, Ints | None]:
+    """Return the layer of each route, or of each hop if any route changes; None without layers."""
+    one = rows.column("layer", NATURAL, optional=True)
+    several = rows.column("layers", NATURALS, optional=True)
+    for index, (row, path) in enumerate(zip(rows.rows if several else (), hops, strict=False)):
+        both = " and a layer" if "layer" in row else ""
+        if "layers" in row and (both or len(row["layers"]) != len(path)):
             raise FormatError(
-                f"{where}: routes[{index}] has {found} layers{both}; expected one layer, or one "
-                f"per hop, of which it has {wanted}"
+                f"{rows.name}[{index}] has {len(row['layers'])} layers{both}; expected one layer, "
+                f"or one per hop, of which it has {len(path)}"
             )
-    known = len(layered) + len(several)
-    if known not in (0, len(rows)):
-        raise FormatError(f"{where}: {known} of {len(rows)} routes have a layer; expected all")
+    known = len(one) + len(several)
+    if known not in (0, len(hops)):
+        raise FormatError(f"{rows.name}: {known} of {len(hops)} routes have a layer; expected all")
     if not several:
-        return (np.array(layered, dtype=np.int64) if layered else None), None
-    hops = (row.get("layers") or [row["layer"]] * len(row[links]) for row in rows)
-    return None, np.array(list(chain.from_iterable(hops)), dtype=np.int64)
+        return (np.array(one, dtype=np.int64) if one else None), None
+    pairs = zip(rows.rows, hops, strict=True)
+    return None, flat(row.get("layers") or [row["layer"]] * len(path) for row, path in pairs)
+
+
+def flat(rows: Iterable[list[int]]) -> Ints:
+    """Return the integers of all rows, one row after the other."""
+    return np.array(list(chain.from_iterable(rows)), dtype=np.int64)
 
 
 def weights_as_text(routes: Routes) -> list[Any]:
@@ -203,7 +209,7 @@ def answer_from_json(value: object, where: str) -> Any:
         problem = Problem.all_to_all(topology)
     lengths = np.ones(topology.links)
     if "lengths" in obj or kind is Flow:
-        lengths = np.array(numbers(obj.get("lengths"), "lengths", where), dtype=np.float64)
+        lengths = np.array(take(obj, "lengths", NUMBERS, where), dtype=np.float64)
     fields = _READERS[kind](obj, problem, where)
     answer = answer_of(kind, problem, lengths, obj, where, **fields)
     # Refuse a file whose summary contradicts its content. A gap is a share, and may be off by one
@@ -258,39 +264,36 @@ def _status(obj: Json, where: str) -> Status:
 
 
 def _flow_fields(obj: Json, problem: Problem, where: str) -> Json:
-    rows = take_list(obj, "flows", where)
-    amounts = []
-    for index, row in enumerate(rows):
-        name = f"flows[{index}]"
-        links = integers(take_object(row, f"{where}: {name}").get("links"), f"{name}.links", where)
-        amounts.append(numbers(row.get("amounts"), f"{name}.amounts", where))
-        if len(links) != len(amounts[-1]):
+    rows = Rows.of(obj, "flows", where)
+    links, amounts = rows.column("links", INTEGERS), rows.column("amounts", NUMBERS)
+    for index, (on, each) in enumerate(zip(links, amounts, strict=True)):
+        if len(on) != len(each):
             raise FormatError(
-                f"{where}: {name} has {len(links)} links and {len(amounts[-1])} amounts; "
+                f"{rows.name}[{index}] has {len(on)} links and {len(each)} amounts; "
                 "expected as many"
             )
-    commodities = sum("dst" in row for row in rows)
-    if commodities not in (0, len(rows)):
-        raise FormatError(f"{where}: {commodities} of {len(rows)} flows have a dst; expected all")
-    return _paths(rows, "flows", problem.topology, where, ends=commodities > 0) | {
+    commodities = sum("dst" in row for row in rows.rows)
+    if commodities not in (0, len(links)):
+        raise FormatError(f"{where}: {commodities} of {len(links)} flows have a dst; expected all")
+    return _paths(rows, links, problem.topology, ends=commodities > 0) | {
         "amount": np.array(list(chain.from_iterable(amounts)), dtype=np.float64),
         "generators": _generators(obj, problem.topology.nodes, where),
     }
 
 
-def _paths(rows: list[Json], key: str, topology: Topology, where: str, ends: bool = True) -> Json:
+def _paths(rows: Rows, links: list[list[int]], topology: Topology, ends: bool = True) -> Json:
     """Return the ends and the links of flows or routes."""
 
     def positions(end: str) -> Ints:
-        nodes = [row.get(end) for row in rows]
-        name = f"{where}: {key}[{{}}].{end} is {{}}"
+        nodes = [row.get(end) for row in rows.rows]
+        name = f"{rows.name}[{{}}].{end} is {{}}"
         return _positions(nodes, topology, lambda at: name.format(at, short(nodes[at])))
 
     return {
         "source": positions("src"),
         "destination": positions("dst") if ends else None,
-        "start": starts_of([len(row["links"]) for row in rows]),
-        "link": np.array(list(chain.from_iterable(row["links"] for row in rows)), dtype=np.int64),
+        "start": starts_of(list(map(len, links))),
+        "link": flat(links),
     }
 
 
@@ -309,7 +312,7 @@ def _generators(obj: Json, nodes: int, where: str) -> Ints | None:
         return None
     rows = take_list(obj, "generators", where)
     for index, row in enumerate(rows):
-        if len(integers(row, f"generators[{index}]", where)) != nodes:
+        if len(fitting(row, INTEGERS, f"{where}: generators[{index}]")) != nodes:
             raise FormatError(
                 f"{where}: generators[{index}] has {len(row)} entries; expected one for each of "
                 f"the {nodes} nodes"
@@ -318,51 +321,24 @@ def _generators(obj: Json, nodes: int, where: str) -> Ints | None:
 
 
 def _routes_fields(obj: Json, problem: Problem, where: str) -> Json:
-    rows = take_list(obj, "routes", where)
-    if not _are_sound(rows):
-        for index, row in enumerate(rows):
-            _check_route(row, f"{where}: routes[{index}]")
-    layer, hop_layer = layers_from_fields(rows, "links", where)
-    weights, denominator = _weights_from_json([row["weight"] for row in rows], where)
-    fields = {"weight": weights, "denominator": denominator, "layer": layer, "hop_layer": hop_layer}
-    return fields | _paths(rows, "routes", problem.topology, where)
+    rows = Rows.of(obj, "routes", where)
+    links = rows.column("links", INTEGERS)
+    layer, hop_layer = layers_from_rows(rows, links)
+    weight, denominator = weights_from_text(rows.column("weight", WEIGHT), rows.name)
+    fields = {"weight": weight, "denominator": denominator, "layer": layer, "hop_layer": hop_layer}
+    return fields | _paths(rows, links, problem.topology)
 
 
-def _are_sound(rows: list[Any]) -> bool:
-    """Whether all rows pass `_check_route`, at the speed that a million of them need.
-
-    It looks at all links, weights and layers at once; `_check_route` then finds the wrong one.
-    """
-    if set(map(type, rows)) != {dict}:
-        return False
-    links = [row.get("links") for row in rows]
-    weights = [row.get("weight") for row in rows]
-    kinds = set(map(type, weights))
-    return (
-        _are_lists_of_integers(links)
-        and are_integers([row["layer"] for row in rows if "layer" in row])
-        and _are_lists_of_integers([row["layers"] for row in rows if "layers" in row])
-        and (kinds == {float} or (kinds == {str} and all(map(FRACTION.fullmatch, set(weights)))))
-    )
+def _are_weights(values: list[Any]) -> bool:
+    texts = {value for value in values if isinstance(value, str)}
+    plain = (value for value in values if not isinstance(value, str))
+    return all(map(FRACTION.fullmatch, texts)) and all(map(is_number, plain))
 
 
-def _are_lists_of_integers(values: list[Any]) -> bool:
-    return set(map(type, values)) <= {list} and are_integers(list(chain.from_iterable(values)))
+WEIGHT = Cells(_are_weights, 'a number or "p/q"')
 
 
-def _check_route(value: object, where: str) -> None:
-    row = take_object(value, where)
-    integers(row.get("links"), "links", where)
-    weight = row.get("weight")
-    if not is_number(weight) and not (isinstance(weight, str) and FRACTION.fullmatch(weight)):
-        raise FormatError(f'{where}: weight is {short(weight)}; expected a number or "p/q"')
-    if "layer" in row and not is_integer(row["layer"]):
-        raise FormatError(f"{where}: layer is {short(row['layer'])}; expected an integer")
-    if "layers" in row:
-        integers(row["layers"], "layers", where)
-
-
-def _weights_from_json(weights: list[Any], where: str) -> tuple[Floats, int | None]:
+def weights_from_text(weights: list[Any], where: str) -> tuple[Floats, int | None]:
     """Return the weights, and the common denominator if all of them are fractions."""
     if set(map(type, weights)) != {str}:
         mixed = [float(Fraction(each) if isinstance(each, str) else each) for each in weights]

@@ -5,11 +5,13 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from alltoall.errors import FormatError, UsageError
-from alltoall.ir.files.fields import short
+from alltoall.ir.files.fields import MAX_INT, Json, short, take_list, take_object
 from alltoall.ir.files.text import MAX_FILE_BYTES, read_text, write_text
 
 MAX_INTEGER = 2**53
@@ -125,22 +127,70 @@ def is_number(value: object) -> bool:
     return type(value) is float or is_integer(value)
 
 
-def integers(value: object, key: str, where: str) -> list[int]:
-    """Return a value that must be an array of integers."""
-    return _array(value, are_integers, f"{where}: {key}", "integers")
+def are_naturals(values: list[Any]) -> bool:
+    """Return whether all values are integers from 0 to `MAX_INT`."""
+    return are_integers(values) and (not values or 0 <= min(values) <= max(values) <= MAX_INT)
 
 
-def numbers(value: object, key: str, where: str) -> list[float]:
-    """Return a value that must be an array of numbers."""
-    return _array(value, lambda each: all(map(is_number, each)), f"{where}: {key}", "numbers")
+def _are_lists(fit: Callable[[list[Any]], bool]) -> Callable[[list[Any]], bool]:
+    """Return whether all values are arrays whose values fit."""
+    return lambda values: (
+        set(map(type, values)) <= {list} and fit(list(chain.from_iterable(values)))
+    )
 
 
-def strings(value: object, key: str, where: str) -> list[str]:
-    """Return a value that must be an array of strings."""
-    return _array(value, lambda each: set(map(type, each)) <= {str}, f"{where}: {key}", "strings")
+class Cells(NamedTuple):
+    """A kind of value: whether all of some values are of it, and what is expected of each."""
+
+    fit: Callable[[list[Any]], bool]
+    expected: str
 
 
-def _array(value: object, fits: Callable[[list[Any]], bool], here: str, kind: str) -> list[Any]:
-    if not isinstance(value, list) or not fits(value):
-        raise FormatError(f"{here} is {short(value)}; expected an array of {kind}")
+INTEGERS = Cells(_are_lists(are_integers), "an array of integers")
+NUMBERS = Cells(_are_lists(lambda values: all(map(is_number, values))), "an array of numbers")
+STRINGS = Cells(_are_lists(lambda values: set(map(type, values)) <= {str}), "an array of strings")
+NATURAL = Cells(are_naturals, f"an integer 0..{MAX_INT}")
+NATURALS = Cells(_are_lists(are_naturals), f"an array of integers 0..{MAX_INT}")
+
+
+def fitting(value: Any, cells: Cells, here: str) -> Any:
+    """Return a value that must be of a kind."""
+    if not cells.fit([value]):
+        raise FormatError(f"{here} is {short(value)}; expected {cells.expected}")
     return value
+
+
+def take(obj: Json, key: str, cells: Cells, where: str, *default: Any) -> Any:
+    """Return the value at a key, which must be of a kind; a default makes it optional."""
+    if default and key not in obj:
+        return default[0]
+    return fitting(obj.get(key), cells, f"{where}: {key}")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Objects in an array, and the name of the array for messages.
+
+    A million rows are checked column by column; only a wrong column is searched row by row.
+    """
+
+    rows: list[Json]
+    name: str
+
+    @classmethod
+    def of(cls, obj: Json, key: str, where: str, most: int | None = None) -> "Rows":
+        """Take the array at a key, all of whose values must be objects."""
+        rows, name = take_list(obj, key, where, most), f"{where}: {key}"
+        for index, row in enumerate(rows if set(map(type, rows)) - {dict} else ()):
+            take_object(row, f"{name}[{index}]")
+        return cls(rows, name)
+
+    def column(self, key: str, cells: Cells, optional: bool = False) -> list[Any]:
+        """Return the values at a key, which an optional one need not have in every row."""
+        found = [row for row in self.rows if key in row] if optional else self.rows
+        values = [row.get(key) for row in found]
+        if not cells.fit(values):
+            for index, row in enumerate(self.rows):
+                if key in row or not optional:
+                    fitting(row.get(key), cells, f"{self.name}[{index}].{key}")
+        return values
