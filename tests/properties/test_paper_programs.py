@@ -45,7 +45,7 @@ def rate(carried: np.ndarray, capacity: list[float], equal: np.ndarray) -> float
     cost[-1] = -1
     found = linprog(cost, carried, capacity, equal, np.zeros(len(equal)))
     assert found.status == 0
-    return -1 / float(found.fun)
+    return -1 / float(found.fun or 0.0)
 
 
 @pytest.mark.parametrize("spec", SPECS)
