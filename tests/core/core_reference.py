@@ -42,10 +42,10 @@ def graph_of(network: Network) -> core.Graph:
 
 def order_of(network: Network, order: Ints) -> core.LinkOrder:
     """Return an order of all links of a network, each with a price of its own."""
-    nodes, tail, head = network
+    nodes, tail, _ = network
     blocks = np.array([0, len(order)])
     every, links = np.arange(nodes)[None], np.arange(len(tail))
-    return core.LinkOrder(nodes, tail, head, order, blocks, nodes, links, len(tail), every)
+    return core.LinkOrder(graph_of(network), order, blocks, nodes, links, len(tail), every)
 
 
 def topology_of(network: Network) -> Topology:

@@ -23,9 +23,9 @@ REFUSED = (TypeError, ValueError)
 """What a bad argument may raise."""
 
 FREE = {
-    ("Annealing", "panel"), ("LiftAnnealing", "single"), ("FluidFlows", "rounds"),
+    ("LiftAnnealing", "single"), ("FluidFlows", "rounds"),
     ("FairMessages", "waits"), ("PrimalDual", "link_class"), ("update_batch", "link_class"),
-    ("trace_paths", "paths"), ("even_phases", "active"),
+    ("trace_paths", "paths"),
 }  # fmt: skip
 """Arrays of integers that are no indices, or may be as large as they like."""
 
@@ -42,8 +42,8 @@ def samples() -> dict[str, Call]:
     graph = core.Graph(3, tail, head)
     bounds, square, flows = np.array([0, 1, 2, 3]), np.ones((3, 3)) - np.eye(3), np.ones((3, 4))
     of_graph: Arguments = {"nodes": 3, "tail": tail, "head": head}
-    of_order: Arguments = of_graph | {
-        "order": links, "blocks": np.array([0, 4]), "settled": 3, "priced": links,
+    of_order: Arguments = {
+        "graph": graph, "order": links, "blocks": np.array([0, 4]), "settled": 3, "priced": links,
         "priced_links": 4, "copies": every[None],
     }  # fmt: skip
     chunks: Arguments = {"where": graph, "start": every, "end": np.roll(every, -1)}
@@ -89,7 +89,7 @@ def samples() -> dict[str, Call]:
         "overhead": ones[:3], "sender_free": ones[:1],
     }  # fmt: skip
     turned: Arguments = {
-        "links": 3, "held": every[:2], "wanted": every[1:], "start": np.array([0, 2, 3]),
+        "turns": core.Graph(3, every[:2], every[1:]), "start": np.array([0, 2, 3]),
         "turn": np.array([0, 1, 0]),
     }  # fmt: skip
     turns = core.RouteTurns(**turned)
@@ -100,9 +100,9 @@ def samples() -> dict[str, Call]:
         "rank": np.arange(3.0),
     }
     sifting = core.LinkSifting(**sifted)
-    channels: Arguments = of_graph | {
-        "order": links.copy(), "terminals": every[None], "lengths": np.ones(4, np.float32),
-        "wanted": np.ones((3, 3), np.float32),
+    channels: Arguments = {
+        "order": links.copy(), "graph": graph, "terminals": every[None],
+        "lengths": np.ones(4, np.float32), "wanted": np.ones((3, 3), np.float32),
     }  # fmt: skip
     forwarding: Arguments = {
         "graph": graph, "terminals": every[:2], "table": np.array([[-1, 1, 2], [0, -1, 2]]),
@@ -212,18 +212,9 @@ def samples() -> dict[str, Call]:
         }),
         "ForwardingTables.table": (lambda: tables.table, {}),
         "ForwardingTables.load": (lambda: tables.load, {}),
-        "grow_trees": (core.grow_trees, {
-            "graph": graph, "capacity": ones, "terminals": every, "wanted": square,
-            "weight": ones.copy(),
-        }),
         "grow_lengths": (core.grow_lengths, {
             "graph": graph, "capacity": ones, "starts": every, "wanted": square, "epsilon": 0.1,
             "state": (0, 1.0), "most": 9, "lengths": ones.copy(), "flows": flows.copy(),
-        }),
-        "even_phases": (core.even_phases, {
-            "start": bounds, "link": every, "time": ones[:3], "source": np.zeros(3, np.int64),
-            "budget": 9 * ones[:2], "load": np.ones((2, 3)),
-            "active": np.array([[3], [0]]), "phase": np.zeros(3, np.int64),
         }),
     }  # fmt: skip
 

@@ -75,9 +75,7 @@ REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
             "ForwardingTables", "ForwardingTables.respond", "ForwardingTables.table",
             "ForwardingTables.load",
         ),
-        "test_trees_remember_loads": ("grow_trees",),
         "test_lengths_grow_with_flow": ("grow_lengths",),
-        "test_phases_are_evened_out_within_budgets": ("even_phases",),
     },
 }  # fmt: skip
 """The exports that each test holds against a plain reference."""

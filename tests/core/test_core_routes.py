@@ -48,8 +48,8 @@ def turns_of(links: int, routes: list[list[int]]) -> tuple[core.RouteTurns, list
     ends = np.array(known, dtype=np.int64).reshape(-1, 2)
     start = np.cumsum([0, *map(len, made)])
     turn = np.array([known.index(each) for turns in made for each in turns], dtype=np.int64)
-    given = strided(ends[:, 0]), strided(ends[:, 1]), strided(start), strided(turn)
-    return core.RouteTurns(links, *given), [set(turns) for turns in made]
+    graph = core.Graph(links, strided(ends[:, 0]), strided(ends[:, 1]))
+    return core.RouteTurns(graph, strided(start), strided(turn)), [set(turns) for turns in made]
 
 
 def is_acyclic(turns: set[Any]) -> bool:
@@ -128,7 +128,7 @@ def test_distances_forward_in_an_order(network: Network, seed: int) -> None:
             cost[:, head[link]] = np.minimum(cost[:, head[link]], over)
         return float((cost * wanted.T).sum())
 
-    given = nodes, strided(tail), strided(head), terminals, strided(lengths), strided(wanted)
+    given = graph_of(network), terminals, strided(lengths), strided(wanted)
     assert core.improve_order(order.copy(), *given, 0, 0) == pytest.approx(total(order))
     better = order.copy()
     core.improve_order(better, *given, 20, seed)
@@ -189,31 +189,6 @@ def test_tables_respond_to_prices(network: Network, seed: int, keeps_order: bool
     assert not keeps_order or is_acyclic(turns)
 
 
-@given(networks(), SEEDS)
-def test_trees_remember_loads(network: Network, seed: int) -> None:
-    """Trees are shortest under the weights so far, which then grow by what a tree carries."""
-    nodes, tail, head = network
-    rng = np.random.default_rng(seed)
-    capacity = 10.0 ** rng.integers(-3, 4, len(tail))
-    wanted, weight = rng.integers(0, 3, (nodes, nodes)).astype(float), rng.random(len(tail)) + 1
-    expected = weight.copy()
-    table = core.grow_trees(graph_of(network), strided(capacity), np.arange(nodes), wanted, weight)
-    for end in range(nodes):
-        far = distances((nodes, head, tail), expected, end)
-        load = np.zeros(len(tail))
-        assert np.array_equal(np.isfinite(far), (table[end] >= 0) | (np.arange(nodes) == end))
-        for node in np.flatnonzero(np.isfinite(far)):
-            at, length = int(node), 0.0
-            while at != end:
-                link = int(table[end, at])
-                load[link] += wanted[end, node]
-                length += expected[link]
-                at = int(head[link])
-            assert length == pytest.approx(far[node])
-        expected += load / capacity
-    assert weight == pytest.approx(expected)
-
-
 @given(networks(), SEEDS, st.integers(1, 3))
 def test_lengths_grow_with_flow(network: Network, seed: int, most: int) -> None:
     """Flows deliver what reachable nodes want, and lengths grow by their shares of capacity."""
@@ -264,48 +239,20 @@ def test_shortest_paths_are_counted_and_shared(network: Network, seed: int) -> N
     assert flows == pytest.approx(load)
 
 
-@given(SEEDS, st.integers(1, 4), st.integers(0, 8))
-def test_phases_are_evened_out_within_budgets(seed: int, phases: int, count: int) -> None:
-    """Counts of flows come closer, loads stay true and within the budgets."""
-    rng = np.random.default_rng(seed)
-    routes = [rng.permutation(4)[: rng.integers(1, 4)] for _ in range(count)]
-    start = np.cumsum([0, *map(len, routes)])
-    link = np.concatenate([EMPTY, *routes]).astype(np.int64)
-    weight, source = rng.random(count), rng.integers(0, 2, count)
-    time = np.repeat(weight, np.diff(start))
-    phase = rng.integers(0, phases, count)
-
-    def measured() -> tuple[Floats, Ints]:
-        load, active = np.zeros((phases, 4)), np.zeros((phases, 2), dtype=np.int64)
-        np.add.at(load, (np.repeat(phase, np.diff(start)), link), time)
-        np.add.at(active, (phase, source), 1)
-        return load, active
-
-    load, active = measured()
-    budget, before = np.full(phases, max(1.0, load.max(initial=0))), (active**2).sum()
-    given = start, link, strided(time), source, budget
-    while core.even_phases(*given, load, active, phase):
-        assert (active**2).sum() < before
-    expected = measured()
-    assert load == pytest.approx(expected[0])
-    assert np.array_equal(active, expected[1])
-    assert (load <= budget[:, None] + 1e-9).all()
-
-
 GRAPH = core.Graph(2, np.array([0, 1]), np.array([1, 0]))
 ONES, EVERY = np.ones(2), np.arange(2)
-TURNS = core.RouteTurns(2, np.array([0]), np.array([1]), np.array([0, 1]), np.array([0]))
+BACK = core.Graph(2, EVERY[::-1], EVERY)
+TURNS = core.RouteTurns(core.Graph(2, EVERY[:1], EVERY[1:]), EVERY, EVERY[:1])
 TABLE, DEMAND = np.array([[-1, 1], [0, -1]]), np.array([[0.0, 1.0], [1.0, 0.0]])
 ENDLESS = np.where(DEMAND > 0, np.inf, 0)
 SINGLE, SQUARE = np.ones(2, np.float32), np.ones((2, 2), np.float32)
 TABLES = core.ForwardingTables(GRAPH, EVERY, TABLE, DEMAND)
-CHANNELS = 2, EVERY, EVERY[::-1], EVERY[None]
+CHANNELS = GRAPH, EVERY[None]
 
 BAD: dict[str, Callable[[], object]] = {
-    "held out of range": lambda: core.RouteTurns(1, EVERY, EVERY, EVERY, EMPTY),
-    "held in no order": lambda: core.RouteTurns(2, EVERY[::-1], EVERY, np.array([0]), EMPTY),
-    "turns that are not there": lambda: core.RouteTurns(2, EVERY, EVERY, EVERY, np.array([7])),
-    "bounds that fall": lambda: core.RouteTurns(2, EVERY, EVERY, np.array([0, 2, 1]), EVERY[:1]),
+    "held in no order": lambda: core.RouteTurns(BACK, EVERY[:1], EMPTY),
+    "turns that are not there": lambda: core.RouteTurns(GRAPH, EVERY, np.array([7])),
+    "bounds that fall": lambda: core.RouteTurns(GRAPH, np.array([0, 2, 1]), EVERY[:1]),
     "routes that are not there": lambda: core.LayerFilling(TURNS).offer(np.array([1])),
     "no cycles to break": lambda: core.CycleBreaking(TURNS).run(0),
     "too few weights": lambda: core.LinkSifting(TURNS, np.array([0]), np.zeros(0), ONES),
@@ -324,17 +271,17 @@ BAD: dict[str, Callable[[], object]] = {
     "an endless demand": lambda: core.ForwardingTables(GRAPH, EVERY, TABLE, ENDLESS),
     "too few prices": lambda: TABLES.respond(EVERY, EVERY, ONES[:1], 1.0),
     "nodes that are not there": lambda: TABLES.respond(EVERY, EVERY + 1, ONES, 1.0),
-    "no capacity": lambda: core.grow_trees(GRAPH, ONES * 0, EVERY, DEMAND, np.ones(2)),
-    "a weight below 0": lambda: core.grow_trees(GRAPH, ONES, EVERY, DEMAND, -np.ones(2)),
+    "no capacity": lambda: core.grow_lengths(
+        GRAPH, ONES * 0, EVERY, DEMAND, 0.1, (0, 1.0), 1, np.ones(2), np.zeros((2, 2))
+    ),
+    "a length below 0": lambda: core.grow_lengths(
+        GRAPH, ONES, EVERY, DEMAND, 0.1, (0, 1.0), 1, -np.ones(2), np.zeros((2, 2))
+    ),
     "flows of others": lambda: core.grow_lengths(
         GRAPH, ONES, EVERY, DEMAND, 0.1, (0, 1.0), 1, np.ones(2), np.zeros((1, 2))
     ),
     "epsilon of 0": lambda: core.grow_lengths(
         GRAPH, ONES, EVERY, DEMAND, 0.0, (0, 1.0), 1, np.ones(2), np.zeros((2, 2))
-    ),
-    "phases out of range": lambda: core.even_phases(
-        np.array([0, 1]), EVERY[:1], ONES[:1], EVERY[:1], ONES, np.zeros((2, 2)),
-        np.zeros((2, 2), dtype=np.int64), np.array([2]),
     ),
 }  # fmt: skip
 """Arrays that no kernel may see."""
@@ -350,6 +297,8 @@ def test_bad_arrays_are_refused(name: str) -> None:
 def test_filled_arrays_are_never_copies() -> None:
     """An array of another type, or strided, would be filled in a copy."""
     with pytest.raises(TypeError):
-        core.grow_trees(GRAPH, ONES, EVERY, DEMAND, np.ones(2, np.float32))
+        core.grow_lengths(
+            GRAPH, ONES, EVERY, DEMAND, 0.1, (0, 1.0), 1, np.ones(2, np.float32), np.zeros((2, 2))
+        )
     with pytest.raises(TypeError):
         core.improve_order(np.arange(4)[::2], *CHANNELS, SINGLE, SQUARE, 1, 0)

@@ -122,7 +122,6 @@ UNITS: dict[str, Callable[..., int]] = {
     "distances": lambda graph, lengths, starts, *_: len(starts) * len(lengths),
     "add_tree_flows": lambda graph, lengths, starts, *_: len(starts) * len(lengths),
     "make_exact": lambda graph, lengths, source, *_: len(source) * len(lengths),
-    "grow_trees": lambda graph, capacity, terminals, *_: len(terminals) * len(capacity),
     "tree_paths": lambda graph, lengths, begin, *_: len(np.unique(begin)) * len(lengths),
     "split_flows": lambda graph, begin, flow, wanted: len(flow[1]) + len(wanted[1]),
     "update_batch": lambda *given: int(given[10][-1] - given[10][0]) * given[8].shape[1],

@@ -38,8 +38,8 @@ def distance(lanes: Lanes, order: Ints, lengths: Floats) -> float:
     """Return the sum of demand times shortest path forward, far above any if there is none."""
     wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
     single = lengths[lanes.link].astype(np.float32)
-    nodes = lanes.copies * lanes.problem.topology.nodes
-    return core.improve_order(order, nodes, *lanes.ends, lanes.terminals, single, wanted, 0, 0)
+    graph = core.Graph(lanes.copies * lanes.problem.topology.nodes, *lanes.ends)
+    return core.improve_order(order, graph, lanes.terminals, single, wanted, 0, 0)
 
 
 @settings(max_examples=15)

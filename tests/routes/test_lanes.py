@@ -73,11 +73,11 @@ def drawn(spec: str, layers: int, change: bool, seed: int) -> tuple[Lanes, Ints]
     return lanes, np.random.default_rng(seed).permutation(len(lanes.link))
 
 
-def game(lanes: Lanes) -> tuple[int, Ints, Ints, Ints, Singles, Singles]:
+def game(lanes: Lanes) -> tuple[core.Graph, Ints, Singles, Singles]:
     """Return the channels as the core takes them, where every link has length 1."""
     wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
-    nodes = lanes.copies * lanes.problem.topology.nodes
-    return nodes, *lanes.ends, lanes.terminals, np.ones(len(lanes.link), np.float32), wanted
+    graph = core.Graph(lanes.copies * lanes.problem.topology.nodes, *lanes.ends)
+    return graph, lanes.terminals, np.ones(len(lanes.link), np.float32), wanted
 
 
 CASES = given(

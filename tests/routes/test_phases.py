@@ -11,7 +11,7 @@ from alltoall.errors import InputError, UsageError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.routes.phases import split_phases
+from alltoall.routes.phases import even_phases, split_phases
 from alltoall.routes.single import route_single
 from alltoall.settings import RouteSettings
 from alltoall.topologies.spec import build
@@ -72,6 +72,32 @@ def test_the_loss_is_kept(problem: Problem, loss: float) -> None:
     routes = route_single(problem, SETTINGS)
     phase = split_phases(routes, None, loss)
     assert times_of(routes, phase).sum() <= routes.time * (1 + loss) * (1 + 1e-6)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(0, 8))
+def test_phases_are_evened_out_within_budgets(seed: int, phases: int, count: int) -> None:
+    """Counts of flows come closer, loads stay true and within the budgets."""
+    rng = np.random.default_rng(seed)
+    routes = [rng.permutation(4)[: rng.integers(1, 4)] for _ in range(count)]
+    weight, source = rng.random(count), rng.integers(0, 2, count)
+    rows = [(row, np.full(len(row), each)) for row, each in zip(routes, weight, strict=True)]
+    phase = rng.integers(0, phases, count)
+
+    def measured() -> tuple[Floats, Ints]:
+        load, active = np.zeros((phases, 4)), np.zeros((phases, 2), dtype=np.int64)
+        for there, (links, time) in zip(phase, rows, strict=True):
+            load[there, links] += time
+        np.add.at(active, (phase, source), 1)
+        return load, active
+
+    load, active = measured()
+    budget, before = np.full(phases, max(1.0, load.max(initial=0))), (active**2).sum()
+    while even_phases(rows, source, budget, load, active, phase):
+        assert (active**2).sum() < before
+    expected = measured()
+    assert load == pytest.approx(expected[0])
+    assert np.array_equal(active, expected[1])
+    assert (load <= budget[:, None] + 1e-9).all()
 
 
 def test_same_answer_twice() -> None:

@@ -22,9 +22,7 @@ class LinkOrder:
 
     def __init__(
         self,
-        nodes: int,
-        tail: Ints,
-        head: Ints,
+        graph: Graph,
         order: Ints,
         blocks: Ints,
         settled: int,
@@ -365,12 +363,12 @@ class FairMessages:
 Singles = NDArray[np.float32]
 
 class RouteTurns:
-    """The turns of routes, from link `held[t]` to `wanted[t]`, sorted by the held link.
+    """The turns of routes, as a graph whose nodes are links: from the held to the wanted link.
 
-    Route r makes `turn[start[r]:start[r + 1]]`.
+    They are sorted by the held link. Route r makes `turn[start[r]:start[r + 1]]`.
     """
 
-    def __init__(self, links: int, held: Ints, wanted: Ints, start: Ints, turn: Ints) -> None: ...
+    def __init__(self, turns: Graph, start: Ints, turn: Ints) -> None: ...
 
 class LayerFilling:
     """A layer that takes routes unless their turns close a cycle."""
@@ -411,9 +409,7 @@ class LinkSifting:
 
 def improve_order(
     order: Ints,
-    nodes: int,
-    tail: Ints,
-    head: Ints,
+    graph: Graph,
     terminals: Ints,
     lengths: Singles,
     wanted: Singles,
@@ -444,15 +440,6 @@ class ForwardingTables:
     @property
     def load(self) -> Floats: ...
 
-def grow_trees(
-    graph: Graph, capacity: Floats, terminals: Ints, wanted: Floats, weight: Floats
-) -> Ints:
-    """Return the links of a shortest-path tree to each terminal [terminals, nodes].
-
-    What a tree carries over the capacity is added to the weights; `wanted[t, v]` is what node v
-    sends to terminal t.
-    """
-
 def grow_lengths(
     graph: Graph,
     capacity: Floats,
@@ -467,19 +454,4 @@ def grow_lengths(
     """Route `wanted` along shortest paths while lengths grow; both arrays change in place.
 
     The state is the next source and the share of its demand that is left; `most` trees are found.
-    """
-
-def even_phases(
-    start: Ints,
-    link: Ints,
-    time: Floats,
-    source: Ints,
-    budget: Floats,
-    load: Floats,
-    active: Ints,
-    phase: Ints,
-) -> bool:
-    """Move routes to phases where their source has fewer flows, in place; return whether any did.
-
-    Route r takes `time[e]` of `link[e]` for e in `start[r]:start[r + 1]`.
     """

@@ -5,8 +5,6 @@
 // the same degrees; one-way links, and ports that only fit ports of another kind, never turn.
 #pragma once
 
-#include <array>
-
 #include "distances.h"
 #include "random.h"
 
@@ -17,21 +15,17 @@ using Ends = std::vector<std::array<Int, 2>>;
 // The cost of a wiring: a demand decides if there is one, then failures, then distances, to which
 // uneven link loads are added if loads are to be even.
 struct Aim {
-  std::vector<double> weight;
-  std::vector<double> demand;
-  bool failures;
-  bool even;
+  std::vector<double> weight, demand;
+  bool failures, even;
 };
 
 // Cables exchange ends with those on the same panel. All together should cost no more than a
 // budget: each unit above it is fined.
 struct Cabling {
-  bool directed;
-  bool turns;
+  bool directed, turns;
   std::vector<Int> panel;
   std::vector<double> price;
-  double budget;
-  double fine;
+  double budget, fine;
 };
 
 // An annealing under way: the wiring as it is now, and the best so far.
@@ -39,9 +33,8 @@ class Annealing {
  public:
   Annealing(Int nodes, const Ends& fixed, Ends ends, Aim aim, Cabling cabling, std::uint64_t seed)
       : aim_(std::move(aim)), cabling_(std::move(cabling)), random_(seed), ends_(std::move(ends)),
-        best_(ends_), wires_(nodes, most_ports(nodes, fixed)), distances_(wires_) {
+        by_panel_(by_key(std::ssize(ends_), cabling_.panel)), best_(ends_), wires_(nodes, most_ports(nodes, fixed)), distances_(wires_) {
     connect(fixed);
-    sort_by_panel();
     for (const auto& [a, b] : ends_) paid_ += price(a, b);
     cost_ = least_ = over_budget(paid_) + cost_of_wiring(infinity);
   }
@@ -81,18 +74,6 @@ class Annealing {
     for (const auto& [a, b] : ends_) places_.push_back(both_ways(a, b));
   }
 
-  // The cables on the panel of cable c are by_panel_[first_[c]] to by_panel_[last_[c] - 1].
-  void sort_by_panel() {
-    const auto& panel = cabling_.panel;
-    by_panel_ = count_up(static_cast<Int>(ends_.size()));
-    std::ranges::stable_sort(by_panel_, {}, [&](Int cable) { return panel[cable]; });
-    for (const Int number : panel) {
-      const auto same = std::ranges::equal_range(by_panel_, number, {}, [&](Int cable) { return panel[cable]; });
-      first_.push_back(same.begin() - by_panel_.begin());
-      last_.push_back(same.end() - by_panel_.begin());
-    }
-  }
-
   double price(Int a, Int b) const {
     return cabling_.price.empty() ? 0.0 : cabling_.price[a * wires_.nodes + b];
   }
@@ -113,7 +94,8 @@ class Annealing {
 
   void try_move(double temperature) {
     const Int one = random_.below(ends_.size());
-    const Int two = by_panel_[first_[one] + random_.below(last_[one] - first_[one])];
+    const Ints others = by_panel_[cabling_.panel[one]];
+    const Int two = others[random_.below(others.size())];
     if (cabling_.turns && random_.next() >> 63) {
       std::swap(ends_[two][0], ends_[two][1]);
       std::swap(places_[two][0], places_[two][1]);
@@ -152,10 +134,11 @@ class Annealing {
   Aim aim_;
   Cabling cabling_;
   Random random_;
-  Ends ends_, best_, places_;
+  Ends ends_;
+  Rows by_panel_;  // the cables on each panel
+  Ends best_, places_;
   Successors wires_;
   Distances distances_;
-  std::vector<Int> by_panel_, first_, last_;
   double paid_ = 0.0, cost_ = 0.0, least_ = 0.0;
 };
 

@@ -8,8 +8,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <memory>
 #include <stdexcept>
@@ -45,7 +43,7 @@ std::span<Number> all(const nb::ndarray<Number, Shape...>& array) {
 
 template <class Number>
 std::span<Number> sized(const Array<Number, 1>& values, Int size, const char* name) {
-  require(static_cast<Int>(values.size()) == size, name,
+  require(std::ssize(values) == size, name,
           std::to_string(size) + " entries, found " + std::to_string(values.size()));
   return all(values);
 }
@@ -91,19 +89,14 @@ inline Ints bounds(const IntArray& values, Int count, const char* name) {
 // Rows of indices of `count` things.
 inline RowsView rows(const IntArray& first, const IntArray& item, Int count, const char* first_name,
                      const char* item_name) {
-  return {bounds(first, static_cast<Int>(item.size()), first_name), indices(item, count, item_name)};
+  return {bounds(first, std::ssize(item), first_name), indices(item, count, item_name)};
 }
 
 inline void require_no_empty_row(RowsView rows, const char* name, const char* expected) {
   require(std::ranges::adjacent_find(rows.first) == rows.first.end(), name, expected);
 }
 
-// Kinds of numbers; none of them may be NaN.
-inline bool is_finite(double value) { return std::isfinite(value); }
-inline bool is_length(double value) { return value >= 0.0; }
-inline bool is_amount(double value) { return value >= 0.0 && value < infinity; }
-inline bool is_positive(double value) { return value > 0.0 && value < infinity; }
-
+// Numbers that are all of a kind, none of them NaN.
 template <class Numbers, class Holds>
 Numbers each(Numbers values, const Holds& holds, const char* name, const char* expected) {
   if constexpr (requires { values.rows(); })
@@ -115,22 +108,23 @@ Numbers each(Numbers values, const Holds& holds, const char* name, const char* e
 
 template <class Numbers>
 Numbers finite(Numbers values, const char* name) {
-  return each(values, is_finite, name, "finite numbers");
+  return each(values, [](double value) { return std::isfinite(value); }, name, "finite numbers");
 }
 
 template <class Numbers>
 Numbers amounts(Numbers values, const char* name) {
-  return each(values, is_amount, name, "finite numbers of at least 0");
+  return each(values, [](double value) { return value >= 0.0 && value < infinity; }, name,
+              "finite numbers of at least 0");
 }
 
 template <class Numbers>
 Numbers positive(Numbers values, const char* name) {
-  return each(values, is_positive, name, "finite numbers above 0");
+  return each(values, [](double value) { return value > 0.0 && value < infinity; }, name, "finite numbers above 0");
 }
 
 // Lengths may be infinite, but never negative: shortest paths would not settle.
 inline Floats lengths(Floats values, const char* name) {
-  return each(values, is_length, name, "numbers of at least 0");
+  return each(values, [](double value) { return value >= 0.0; }, name, "numbers of at least 0");
 }
 
 inline Floats lengths(const Graph& graph, const FloatArray& values, const char* name = "lengths") {

@@ -7,13 +7,8 @@
 // fit in a vector.
 #pragma once
 
-#include <algorithm>
-#include <numeric>
-#include <vector>
-
-#include "graph.h"
-#include "random.h"
 #include "parallel.h"
+#include "random.h"
 
 namespace alltoall {
 
@@ -35,11 +30,10 @@ ALLTOALL_VERSIONS void add_gain(const float* now, const float* wanted, const flo
 
 // Channels between copies of nodes; terminal t is at the nodes terminals[k, t].
 struct Channels {
-  Ints tail, head;
+  const Graph& graph;
   Matrix<const Int> terminals;
   std::span<const float> lengths;
   Matrix<const float> wanted;  // by destination and source
-  Int nodes;
 };
 
 class OrderImprovement {
@@ -47,7 +41,7 @@ class OrderImprovement {
   explicit OrderImprovement(const Channels& channels)
       : channels_(channels), width_((channels.terminals.columns() + lanes - 1) / lanes * lanes),
         far_(2.0f * std::accumulate(channels.lengths.begin(), channels.lengths.end(), 0.0f)),
-        ahead_(channels.nodes * width_), back_(channels.nodes * width_),
+        ahead_(channels.graph.nodes() * width_), back_(ahead_.size()),
         now_(channels.terminals.columns() * width_), wanted_(now_.size()) {
     for (Int row = 0; row < channels.wanted.rows(); ++row)
       std::ranges::copy(channels.wanted[row], wanted_.begin() + row * width_);
@@ -74,8 +68,8 @@ class OrderImprovement {
       list_places(order, taken);
       begin(ahead_);
       begin(back_);
-      read_forward(order, taken, channels_.tail[channel]);
-      read_backward(order, taken, channels_.head[channel]);
+      read_forward(order, taken, channels_.graph.tail[channel]);
+      read_backward(order, taken, channels_.graph.head[channel]);
       find_nearest();
       float best = -1.0f;
       Int place = taken;
@@ -92,10 +86,10 @@ class OrderImprovement {
  private:
   // List the places before each other channel out of the head, and the end.
   void list_places(Ints order, Int taken) {
-    const Int head = channels_.head[order[taken]], count = static_cast<Int>(order.size());
+    const Int head = channels_.graph.head[order[taken]], count = std::ssize(order);
     places_.clear();
     for (Int place = 0; place < count; ++place)
-      if (place != taken && channels_.tail[order[place]] == head) places_.push_back(place);
+      if (place != taken && channels_.graph.tail[order[place]] == head) places_.push_back(place);
     places_.push_back(count);
     to_tail_.resize(places_.size() * width_);
     from_head_.resize(places_.size() * width_);
@@ -114,11 +108,11 @@ class OrderImprovement {
   void read_forward(Ints order, Int taken, Int node) {
     std::size_t noted = 0;
     const auto note = [&] { std::copy_n(&ahead_[node * width_], width_, &to_tail_[noted++ * width_]); };
-    for (Int place = 0; place < static_cast<Int>(order.size()); ++place) {
+    for (Int place = 0; place < std::ssize(order); ++place) {
       if (noted < places_.size() && place == places_[noted]) note();
       if (place == taken) continue;
       const Int channel = order[place];
-      relax(&ahead_[channels_.tail[channel] * width_], &ahead_[channels_.head[channel] * width_],
+      relax(&ahead_[channels_.graph.tail[channel] * width_], &ahead_[channels_.graph.head[channel] * width_],
             channels_.lengths[channel], width_);
     }
     if (noted < places_.size()) note();
@@ -129,10 +123,10 @@ class OrderImprovement {
     std::size_t left = places_.size();
     const auto note = [&] { std::copy_n(&back_[node * width_], width_, &from_head_[--left * width_]); };
     note();
-    for (Int place = static_cast<Int>(order.size()); place-- > 0;) {
+    for (Int place = std::ssize(order); place-- > 0;) {
       if (place != taken) {
         const Int channel = order[place];
-        relax(&back_[channels_.head[channel] * width_], &back_[channels_.tail[channel] * width_],
+        relax(&back_[channels_.graph.head[channel] * width_], &back_[channels_.graph.tail[channel] * width_],
               channels_.lengths[channel], width_);
       }
       if (left > 0 && place == places_[left - 1]) note();

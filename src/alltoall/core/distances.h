@@ -6,12 +6,6 @@
 // over all k, of the pairs that are outside.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <vector>
-
-#include "graph.h"
 #include "parallel.h"
 
 namespace alltoall {

@@ -4,12 +4,8 @@
 // level that they have reached, and the others grow on. The rate of a flow is weight times level.
 #pragma once
 
-#include <algorithm>
-#include <numeric>
 #include <queue>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "graph.h"
 
@@ -36,7 +32,7 @@ inline void fill(const SharedFlows& flows, Ints chosen, std::span<double> level,
       used.push_back(resource);
       user.push_back(static_cast<Int>(index));
     }
-  const Rows at = by_key(static_cast<Int>(free.size()), used);
+  const Rows at = by_key(std::ssize(free), used);
   using Entry = std::pair<double, Int>;
   std::vector<Entry> shares;
   for (std::size_t each = 0; each < free.size(); ++each)
@@ -96,7 +92,7 @@ class FluidFlows {
     }
   }
 
-  Int alive() const { return static_cast<Int>(live_.size()); }
+  Int alive() const { return std::ssize(live_); }
   double now() const { return now_; }
   Floats ends() const { return when_; }
 
@@ -177,7 +173,7 @@ class FairMessages {
                std::vector<double> sender_free)
       : parts_(std::move(parts)), size_(std::move(size)), left_(size_), rate_(size_.size(), 0.0),
         level_(size_.size(), 0.0), messages_(std::move(messages)), sender_free_(std::move(sender_free)) {
-    const Int count = static_cast<Int>(messages_.waits.size());
+    const Int count = std::ssize(messages_.waits);
     for (Int message = 0; message < count; ++message) {
       remaining_.push_back(messages_.first[message + 1] - messages_.first[message]);
       message_of_.insert(message_of_.end(), remaining_.back(), message);

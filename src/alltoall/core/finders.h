@@ -1,11 +1,8 @@
 // Where cheapest paths are looked for: a shortest-path tree, or one relaxation in a fixed order.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
-#include <vector>
 
-#include "graph.h"
 #include "shortest.h"
 
 namespace alltoall {
@@ -35,7 +32,7 @@ class TreeFinder {
   Int walk(Int end, std::span<std::int32_t> path) const {
     Int hops = 0;
     for (Int node = end; node != start_; node = tail_[parent_[node]]) ++hops;
-    if (hops > static_cast<Int>(path.size())) return 0;
+    if (hops > std::ssize(path)) return 0;
     Int node = end;
     for (Int hop = hops; hop-- > 0; node = tail_[parent_[node]])
       path[hop] = static_cast<std::int32_t>(parent_[node]);
@@ -52,8 +49,7 @@ class TreeFinder {
 // Links in an order, which paths follow. Channels of a deadlock-free order and the links of a graph
 // unrolled in time are both such orders.
 struct LinkOrder {
-  Int nodes;
-  std::vector<Int> tail, head;
+  const Graph& graph;
   std::vector<Int> order;   // links, each at a place
   std::vector<Int> blocks;  // bounds of the blocks of places
   Int settled;              // a block is read again while it improves the way to a node from here on
@@ -62,13 +58,13 @@ struct LinkOrder {
   std::vector<Int> copies;  // [copies, ends]: nodes of each end: a terminal has a copy per layer
   Int ends;
 
-  Int links() const { return static_cast<Int>(tail.size()); }
+  Int links() const { return graph.links(); }
 };
 
 class OrderFinder {
  public:
   explicit OrderFinder(const LinkOrder& links)
-      : links_(links), cost_(links.nodes), last_(links.nodes), before_(links.order.size()) {}
+      : links_(links), cost_(links.graph.nodes()), last_(links.graph.nodes()), before_(links.order.size()) {}
 
   void search(Int start, Floats cost) {
     std::ranges::fill(cost_, infinity);
@@ -84,7 +80,7 @@ class OrderFinder {
     const Int last = last_[cheapest_copy(end)];
     Int hops = 0;
     for (Int place = last; place != none; place = before_[place]) ++hops;
-    if (hops > static_cast<Int>(path.size())) return 0;
+    if (hops > std::ssize(path)) return 0;
     Int hop = hops;
     for (Int place = last; place != none; place = before_[place])
       path[--hop] = static_cast<std::int32_t>(links_.order[place]);
@@ -95,11 +91,11 @@ class OrderFinder {
   bool relax(Int low, Int high, Floats cost) {
     bool improved = false;
     for (Int place = low; place < high; ++place) {
-      const Int link = links_.order[place], head = links_.head[link];
-      const double reach = cost_[links_.tail[link]] + cost[links_.priced[link]];
+      const Int link = links_.order[place], head = links_.graph.head[link], tail = links_.graph.tail[link];
+      const double reach = cost_[tail] + cost[links_.priced[link]];
       if (reach < cost_[head]) {
         cost_[head] = reach;
-        before_[place] = last_[links_.tail[link]];
+        before_[place] = last_[tail];
         last_[head] = place;
         improved |= head >= links_.settled;
       }

@@ -4,83 +4,36 @@
 // cycles; and trim what each node receives to what it needs, from the sinks back to the source.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "graph.h"
-#include "parallel.h"
 #include "shortest.h"
 
 namespace alltoall {
 
-// Depth-first search for cycles of positive flow; it keeps its memory.
+// Cancels cycles of positive flow.
 class CycleCanceller {
  public:
-  explicit CycleCanceller(const Graph& graph)
-      : graph_(graph), state_(graph.nodes()), finished_(graph.nodes()), place_(graph.nodes()),
-        cursor_(graph.nodes()), path_node_(graph.nodes() + 1), path_link_(graph.nodes() + 1) {}
+  explicit CycleCanceller(const Graph& graph) : graph_(graph), search_(graph) {}
 
-  // Remove all cycles of positive flow; return the nodes reached, sinks first. A link that leads
-  // back onto the current path closes a cycle, whose smallest flow is subtracted all around.
+  // Subtract from every cycle its smallest flow; return the nodes reached, sinks first.
   Ints cancel(std::span<double> flow, Int start) {
-    const Rows& out = graph_.out;
-    std::ranges::fill(state_, State::unseen);
-    std::copy_n(out.first.begin(), graph_.nodes(), cursor_.begin());
-    std::size_t count = 0;
-    Int depth = 0;
-    path_node_[0] = start;
-    place_[start] = 0;
-    state_[start] = State::on_path;
-    while (depth >= 0) {
-      const Int node = path_node_[depth];
-      if (cursor_[node] == out.first[node + 1]) {
-        state_[node] = State::finished;
-        finished_[count++] = node;
-        if (--depth >= 0) ++cursor_[path_node_[depth]];
-        continue;
-      }
-      const Int link = out.item[cursor_[node]];
-      const Int target = graph_.head[link];
-      if (flow[link] <= 0.0 || state_[target] == State::finished) {
-        ++cursor_[node];
-      } else if (state_[target] == State::unseen) {
-        path_link_[depth++] = link;
-        path_node_[depth] = target;
-        state_[target] = State::on_path;
-        place_[target] = depth;
-      } else {
-        path_link_[depth] = link;
-        depth = cancel_one(flow, place_[target], depth);
-      }
-    }
+    Int all = std::numeric_limits<Int>::max();
+    search_.restart();
+    search_.run(start, all, [&](Int link) { return flow[link] > 0.0; }, [&](Ints path, Int begin) {
+      const Ints cycle = path.subspan(begin);
+      double smallest = infinity;
+      for (const Int link : cycle) smallest = std::min(smallest, flow[link]);
+      for (const Int link : cycle) flow[link] -= smallest;
+      return begin + (std::ranges::find_if(cycle, [&](Int link) { return flow[link] <= 0.0; }) - cycle.begin());
+    });
     // Flow that no path from the start reaches is a circulation of its own.
     for (Int node = 0; node < graph_.nodes(); ++node)
-      if (state_[node] != State::finished)
-        for (const Int link : out[node]) flow[link] = 0.0;
-    return {finished_.data(), count};
+      if (!search_.is_finished(node))
+        for (const Int link : graph_.out[node]) flow[link] = 0.0;
+    return search_.sinks_first();
   }
 
  private:
-  enum class State : char { unseen, on_path, finished };
-
-  // Cancel the cycle path_link[bottom..top]; return the depth at which the path is broken.
-  Int cancel_one(std::span<double> flow, Int bottom, Int top) {
-    double smallest = flow[path_link_[bottom]];
-    for (Int depth = bottom + 1; depth <= top; ++depth)
-      smallest = std::min(smallest, flow[path_link_[depth]]);
-    Int broken = none;
-    for (Int depth = bottom; depth <= top; ++depth) {
-      flow[path_link_[depth]] -= smallest;
-      if (broken == none && flow[path_link_[depth]] <= 0.0) broken = depth;
-    }
-    for (Int depth = broken + 1; depth <= top; ++depth) state_[path_node_[depth]] = State::unseen;
-    return broken;
-  }
-
   const Graph& graph_;
-  std::vector<State> state_;
-  std::vector<Int> finished_, place_, cursor_, path_node_, path_link_;
+  CycleSearch search_;
 };
 
 inline constexpr double negligible_flow = 1e-10;   // share of the group's largest demand
@@ -222,17 +175,9 @@ inline constexpr double negligible_rest = 1e-10;  // share of the demand below w
 class Splitter {
  public:
   Splitter(const Graph& graph, SparseRows flow)
-      : tail_(graph.tail),
-        head_(graph.head),
-        link_(flow.item),
-        left_(flow.value.begin(), flow.value.end()),
-        first_(graph.nodes(), none),
-        best_(graph.nodes()),
-        place_(graph.nodes(), none),
-        walk_(graph.nodes() + 1),
-        after_(flow.item.size()),
-        age_(graph.nodes()),
-        bound_(graph.nodes(), infinity) {}
+      : tail_(graph.tail), head_(graph.head), link_(flow.item), left_(flow.value.begin(), flow.value.end()),
+        first_(graph.nodes(), none), best_(graph.nodes()), place_(graph.nodes(), none), walk_(graph.nodes() + 1),
+        after_(flow.item.size()), age_(graph.nodes()), bound_(graph.nodes(), infinity) {}
 
   // List the inflows of each node of a group; its widths are unknown.
   void enter(Int root, Int begin, Int end) {
@@ -322,9 +267,7 @@ class Splitter {
   // Cancel the cycle of best inflows of walk[bottom..top]; return where the walk resumes.
   Int cancel(Int bottom, Int top) {
     double smallest = infinity;
-    for (Int depth = bottom; depth <= top; ++depth) {
-      smallest = std::min(smallest, left_[best_[walk_[depth]]]);
-    }
+    for (Int depth = bottom; depth <= top; ++depth) smallest = std::min(smallest, left_[best_[walk_[depth]]]);
     for (Int depth = bottom; depth <= top; ++depth) left_[best_[walk_[depth]]] -= smallest;
     for (Int depth = bottom + 1; depth <= top; ++depth) place_[walk_[depth]] = none;
     return bottom;
@@ -364,7 +307,7 @@ inline WeightedPaths split_flows(const Graph& graph, Ints begin, SparseRows flow
         splitter.take(node, take, paths.link);
         paths.pair.push_back(each);
         paths.width.push_back(take);
-        paths.start.push_back(static_cast<Int>(paths.link.size()));
+        paths.start.push_back(std::ssize(paths.link));
         rest -= take;
       }
       paths.width[widest] += rest;

@@ -6,9 +6,7 @@
 // keep an order of the links in which all of them go forward; a link that closes a cycle is not taken.
 #pragma once
 
-#include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "prices.h"
 #include "turns.h"
@@ -16,7 +14,7 @@
 namespace alltoall {
 
 // Return every turn from a link to one that leaves its head.
-inline Turns all_turns(const Graph& graph) {
+inline Graph all_turns(const Graph& graph) {
   std::vector<Int> held, wanted;
   for (Int link = 0; link < graph.links(); ++link) {
     const Ints next = graph.out[graph.head[link]];
@@ -60,7 +58,7 @@ class ForwardingTables {
         const Int each = turn(mine, mine.link[node]);
         ++turns_->uses[each];
         turns_->order.present[each] = true;
-        is_forward &= ranks[turns_->turns.held[each]] < ranks[turns_->turns.wanted[each]];
+        is_forward &= ranks[turns_->turns.tail[each]] < ranks[turns_->turns.head[each]];
       }
     }
     return is_forward;
@@ -78,7 +76,7 @@ class ForwardingTables {
 
   Ints table() const { return link_; }
   Floats load() const { return load_; }
-  Int terminals() const { return static_cast<Int>(terminals_.size()); }
+  Int terminals() const { return std::ssize(terminals_); }
   Int nodes() const { return graph_.nodes(); }
   Int links() const { return graph_.links(); }
 
@@ -87,12 +85,12 @@ class ForwardingTables {
   struct CountedTurns {
     CountedTurns(const Graph& graph, std::vector<Int> rank)
         : turns(all_turns(graph)), order(turns, std::move(rank)),
-          slot(graph.links()), uses(turns.count()) {
+          slot(graph.links()), uses(turns.links()) {
       for (Int node = 0; node < graph.nodes(); ++node)
         for (Int place = 0; const Int link : graph.out[node]) slot[link] = place++;
     }
 
-    Turns turns;
+    Graph turns;
     TurnOrder order;
     std::vector<Int> slot, uses;
   };

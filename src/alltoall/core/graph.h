@@ -1,6 +1,11 @@
-// Views of arrays, and the links at each node: the vocabulary of all kernels.
+// Views of arrays, the links at each node, and cycles: the vocabulary of all kernels.
 #pragma once
 
+// These standard headers come with it.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -47,7 +52,7 @@ template <class Numbers>
 struct RowsOf {
   Numbers first, item;
 
-  Int count() const { return static_cast<Int>(first.size()) - 1; }
+  Int count() const { return std::ssize(first) - 1; }
   Ints operator[](Int row) const { return Ints(item).subspan(first[row], first[row + 1] - first[row]); }
 };
 using Rows = RowsOf<std::vector<Int>>;
@@ -76,10 +81,78 @@ struct Graph {
       : tail(std::move(tails)), head(std::move(heads)), out(by_key(nodes, tail)), in(by_key(nodes, head)) {}
 
   Int nodes() const { return out.count(); }
-  Int links() const { return static_cast<Int>(tail.size()); }
+  Int links() const { return std::ssize(tail); }
 
   std::vector<Int> tail, head;
   Rows out, in;  // the links at each node
+};
+
+// Depth-first search for cycles of links that are in use; it keeps its memory.
+class CycleSearch {
+ public:
+  explicit CycleSearch(const Graph& graph)
+      : graph_(graph), state_(graph.nodes()), finished_(graph.nodes()), place_(graph.nodes()),
+        cursor_(graph.nodes()), path_node_(graph.nodes() + 1), path_link_(graph.nodes() + 1) {}
+
+  // Forget all that was searched.
+  void restart() {
+    std::ranges::fill(state_, State::unseen);
+    std::copy_n(graph_.out.first.begin(), graph_.nodes(), cursor_.begin());
+    depth_ = none;
+    count_ = 0;
+  }
+
+  // Search from a node, or go on where the last search stopped; return false after `most` cycles.
+  // `break_cycle` gets the links of the path so far and where on it the cycle begins. It takes links
+  // out of use, and returns the place of the first of them: there the path ends.
+  template <class IsUsed, class BreakCycle>
+  bool run(Int start, Int& most, const IsUsed& is_used, const BreakCycle& break_cycle) {
+    Int depth = depth_;
+    if (depth == none && state_[start] == State::unseen) enter(start, ++depth);
+    while (depth >= 0) {
+      const Int node = path_node_[depth];
+      if (cursor_[node] == graph_.out.first[node + 1]) {
+        state_[node] = State::finished;
+        finished_[count_++] = node;
+        if (--depth >= 0) ++cursor_[path_node_[depth]];
+        continue;
+      }
+      const Int link = graph_.out.item[cursor_[node]], target = graph_.head[link];
+      if (!is_used(link) || state_[target] == State::finished) {
+        ++cursor_[node];
+        continue;
+      }
+      path_link_[depth] = link;
+      if (state_[target] == State::unseen) {
+        enter(target, ++depth);
+        continue;
+      }
+      const Int broken = break_cycle(Ints(path_link_).first(depth + 1), place_[target]);
+      for (; depth > broken; --depth) state_[path_node_[depth]] = State::unseen;
+      if (--most == 0) break;
+    }
+    depth_ = depth;
+    return depth < 0;
+  }
+
+  bool is_finished(Int node) const { return state_[node] == State::finished; }
+
+  // All nodes that are finished, each after those that it leads to.
+  Ints sinks_first() const { return Ints(finished_).first(count_); }
+
+ private:
+  enum class State : char { unseen, on_path, finished };
+
+  void enter(Int node, Int depth) {
+    path_node_[depth] = node;
+    place_[node] = depth;
+    state_[node] = State::on_path;
+  }
+
+  const Graph& graph_;
+  std::vector<State> state_;
+  std::vector<Int> finished_, place_, cursor_, path_node_, path_link_;
+  Int depth_ = none, count_ = 0;
 };
 
 }  // namespace alltoall

@@ -5,11 +5,6 @@
 // from the left maps the lift to itself, so distances from (b, 1) for every b are all there are.
 #pragma once
 
-#include <array>
-#include <optional>
-#include <vector>
-
-#include "graph.h"
 #include "random.h"
 
 namespace alltoall {
@@ -17,8 +12,7 @@ namespace alltoall {
 // Z_m x| Z_k: the element i + m j is the pair (i, j), and (i, j)(x, y) = (i + r^j x, j + y), where
 // `power[j]` is r^j modulo m.
 struct Group {
-  Int m;
-  Int k;
+  Int m, k;
   std::vector<Int> power;
 
   Int order() const { return m * k; }
@@ -29,9 +23,7 @@ struct Group {
 };
 
 struct Arc {
-  Int tail;
-  Int head;
-  Int voltage;
+  Int tail, head, voltage;
 };
 
 // Row b of a base has `ports` places. An arc stands in `place[0]` of its tail's row and, unless that

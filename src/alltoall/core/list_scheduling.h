@@ -1,10 +1,6 @@
 // List scheduling of chunks on paths.
 #pragma once
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
 #include "graph.h"
 
 namespace alltoall {
@@ -32,12 +28,12 @@ class ListScheduler {
   ListScheduler(LegPaths chunks, std::vector<double> pace, double quota, double shortest)
       : chunks_(std::move(chunks)), pace_(std::move(pace)), quota_(quota), shortest_(shortest),
         at_(chunks_.first.begin(), chunks_.first.end() - 1), step_of_leg_(chunks_.links.count(), none),
-        left_(pace_.size(), 0.0), load_(pace_.size(), 0.0) {
+        left_(pace_.size(), 0.0), load_(pace_.size(), 0.0), urgency_(at_.size()) {
     for (std::size_t chunk = 0; chunk < at_.size(); ++chunk)
       for (Int leg = at_[chunk]; leg < last_leg(chunk); ++leg)
         for (const Int link : chunks_.links[leg]) left_[link] += cost(chunk, link);
     // Where all else is equal, large chunks come first: small ones fill the rest.
-    waiting_ = count_up(static_cast<Int>(at_.size()));
+    waiting_ = count_up(std::ssize(at_));
     std::ranges::stable_sort(waiting_, std::greater<>{}, [&](Int chunk) { return chunks_.size[chunk]; });
   }
 
@@ -79,12 +75,10 @@ class ListScheduler {
     return least - longer_path * quota_ * static_cast<double>(last_leg(chunk) - at_[chunk]);
   }
 
-  std::vector<Int> by_urgency(Floats slack) const {
-    std::vector<std::pair<double, Int>> keys;
-    for (const Int chunk : waiting_) keys.emplace_back(urgency(chunk, slack), chunk);
-    std::ranges::stable_sort(keys, {}, &std::pair<double, Int>::first);
-    std::vector<Int> order;
-    for (const auto& key : keys) order.push_back(key.second);
+  std::vector<Int> by_urgency(Floats slack) {
+    for (const Int chunk : waiting_) urgency_[chunk] = urgency(chunk, slack);
+    std::vector<Int> order = waiting_;
+    std::ranges::stable_sort(order, {}, [&](Int chunk) { return urgency_[chunk]; });
     return order;
   }
 
@@ -120,7 +114,7 @@ class ListScheduler {
   double quota_, shortest_, time_ = 0.0;
   Int steps_ = 0;
   std::vector<Int> at_, step_of_leg_, waiting_;
-  std::vector<double> left_, load_;
+  std::vector<double> left_, load_, urgency_;
 };
 
 }  // namespace alltoall

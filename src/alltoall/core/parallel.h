@@ -1,12 +1,10 @@
 // Threads that live as long as a call, so that a fork finds none; and wide vectors where they pay.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "graph.h"
 

@@ -1,11 +1,8 @@
 // Searches for paths of pairs: link-disjoint ones, simple ones by length, shortest ones.
 #pragma once
 
-#include <algorithm>
 #include <deque>
-#include <vector>
 
-#include "graph.h"
 #include "finders.h"
 
 namespace alltoall {
@@ -20,7 +17,7 @@ struct FoundPaths {
   void add(Int end, const Links& links) {
     goal.push_back(end);
     link.insert(link.end(), links.begin(), links.end());
-    start.push_back(static_cast<Int>(link.size()));
+    start.push_back(std::ssize(link));
   }
 };
 
@@ -32,20 +29,25 @@ struct SimplePathLimits {
 
 inline constexpr double least_volume = 0.25;  // share of a chunk below which a link carries none of it
 
-// Successive shortest augmenting paths on unit capacities: a used link may be given back, at the
-// gain of its length.
+// Finds for each goal a largest set of link-disjoint paths with the fewest links in total, by successive
+// shortest augmenting paths on unit capacities: a used link may be given back, at the gain of its length.
 class DisjointSearch {
  public:
   explicit DisjointSearch(const Graph& graph)
       : graph_(graph), used_(graph.links()), waiting_(graph.nodes()), distance_(graph.nodes()),
         reached_by_(graph.nodes()) {}
 
-  void search(Int start, Int goal, FoundPaths& paths) {
-    std::ranges::fill(used_, false);
-    while (augment(start, goal)) {
+  FoundPaths run(Int start, Ints goals) {
+    FoundPaths paths;
+    for (const Int goal : goals) {
+      if (goal == start) continue;
+      std::ranges::fill(used_, false);
+      while (augment(start, goal)) {
+      }
+      for (std::vector<Int> path = take_path(start, goal); !path.empty(); path = take_path(start, goal))
+        paths.add(goal, path);
     }
-    for (std::vector<Int> path = take_path(start, goal); !path.empty(); path = take_path(start, goal))
-      paths.add(goal, path);
+    return paths;
   }
 
  private:
@@ -101,33 +103,38 @@ class DisjointSearch {
   std::deque<Int> queue_;
 };
 
-// Depth-first search for simple paths of an exact length, cut where the goal is too far.
+// Finds for each goal its first simple paths, shortest first, by depth-first searches for paths of an exact
+// length, cut where the goal is too far.
 class SimpleSearch {
  public:
   SimpleSearch(const Graph& graph, Int start, const SimplePathLimits& limits)
       : graph_(graph), limits_(limits), start_(start), on_path_(graph.nodes()), cursor_(graph.nodes() + 1) {}
 
-  void search(Int goal, std::span<const double> hops, FoundPaths& paths) {
-    if (!(hops[start_] < infinity)) return;
-    const Int shortest = static_cast<Int>(hops[start_]);
-    found_ = 0;
-    for (Int length = shortest; length <= std::min(shortest + limits_.slack, graph_.nodes() - 1); ++length) {
-      search_length(goal, length, hops, paths);
-      if (is_full(paths)) return;
+  // hops[g, v] leads from v to goal g.
+  FoundPaths run(Ints goals, Matrix<const double> hops) {
+    FoundPaths paths;
+    for (Int row = 0; row < hops.rows() && std::ssize(paths.link) <= limits_.most_links; ++row) {
+      if (goals[row] == start_ || !(hops.at(row, start_) < infinity)) continue;
+      const Int shortest = static_cast<Int>(hops.at(row, start_));
+      const Int longest = std::min(shortest + limits_.slack, graph_.nodes() - 1);
+      found_ = 0;
+      for (Int length = shortest; length <= longest && !is_full(paths); ++length)
+        search_length(goals[row], length, hops[row], paths);
     }
-  }
-
-  bool is_full(const FoundPaths& paths) const {
-    return found_ >= limits_.most_paths || static_cast<Int>(paths.link.size()) > limits_.most_links;
+    return paths;
   }
 
  private:
-  void search_length(Int goal, Int length, std::span<const double> hops, FoundPaths& paths) {
+  bool is_full(const FoundPaths& paths) const {
+    return found_ >= limits_.most_paths || std::ssize(paths.link) > limits_.most_links;
+  }
+
+  void search_length(Int goal, Int length, Floats hops, FoundPaths& paths) {
     std::ranges::fill(on_path_, false);
     walk_.clear();
     enter(start_);
     while (!is_full(paths)) {
-      const Int depth = static_cast<Int>(walk_.size());
+      const Int depth = std::ssize(walk_);
       const Int node = depth == 0 ? start_ : graph_.head[walk_.back()];
       const bool arrived = node == goal && depth == length;
       if (arrived) {
@@ -161,27 +168,6 @@ class SimpleSearch {
   std::vector<Int> cursor_, walk_;
 };
 
-// Find for each goal a largest set of link-disjoint paths with the fewest links in total.
-inline FoundPaths find_disjoint_paths(const Graph& graph, Int start, Ints goals) {
-  FoundPaths paths;
-  DisjointSearch search(graph);
-  for (const Int goal : goals)
-    if (goal != start) search.search(start, goal, paths);
-  return paths;
-}
-
-// Find for each goal its first simple paths, shortest first. hops[g, v] leads from v to goal g.
-inline FoundPaths find_simple_paths(const Graph& graph, Int start, Ints goals, Matrix<const double> hops,
-                                    const SimplePathLimits& limits) {
-  FoundPaths paths;
-  SimpleSearch search(graph, start, limits);
-  for (std::size_t row = 0; row < goals.size(); ++row) {
-    if (goals[row] != start) search.search(goals[row], hops[static_cast<Int>(row)], paths);
-    if (static_cast<Int>(paths.link.size()) > limits.most_links) break;
-  }
-  return paths;
-}
-
 // Find a shortest path per pair; pairs are sorted by their beginning. Pairs without one are empty.
 inline FoundPaths find_tree_paths(const Graph& graph, Floats lengths, Ints begin, Ints end) {
   FoundPaths paths;
@@ -204,7 +190,7 @@ inline void trace_paths(const Graph& graph, Ints begin, Ints end, Floats size, I
     const auto volume = volumes[row[chunk]];
     walk.clear();
     Int node = end[chunk];
-    while (node != begin[chunk] && static_cast<Int>(walk.size()) < paths.columns()) {
+    while (node != begin[chunk] && std::ssize(walk) < paths.columns()) {
       const Ints links = graph.in[node];
       const auto best = std::ranges::max_element(links, {}, [&](Int link) { return volume[link]; });
       if (best == links.end() || volume[*best] < least_volume * size[chunk]) break;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <ranges>
-#include <vector>
 
 #include "finders.h"
 #include "parallel.h"
@@ -42,7 +41,7 @@ inline Pricing pricing_of(const LinkOrder& order) { return {order.priced, order.
 inline Int ends(const Graph& graph) { return graph.nodes(); }
 inline Int ends(const LinkOrder& order) { return order.ends; }
 inline Int longest_path(const Graph& graph) { return graph.nodes(); }
-inline Int longest_path(const LinkOrder& order) { return static_cast<Int>(order.order.size()); }
+inline Int longest_path(const LinkOrder& order) { return std::ssize(order.order); }
 
 // Chunks, their sizes and paths, and the prices that they see.
 template <Price P>
@@ -162,7 +161,7 @@ Int respond_in_turn(const F& finder, Sources sources, Int source, Placing<P>& pl
 // answer in order, so the number of threads changes nothing.
 template <Finder F, Price P>
 Int respond(std::vector<F>& finders, Sources sources, Floats mean_size, Placing<P>& placing, int threads) {
-  const Int count = static_cast<Int>(sources.start.size()), block = static_cast<Int>(finders.size());
+  const Int count = std::ssize(sources.start), block = std::ssize(finders);
   std::vector<std::vector<double>> cost(block, std::vector<double>(placing.priced_links() + 1));
   std::vector<std::int32_t> walk(placing.width());
   Int moved = 0;
@@ -190,7 +189,7 @@ Int reroute(F& finder, Ints start, Ints end, Ints order, Int begin, Int most, do
   std::vector<std::int32_t> walk(placing.width());
   double size = 0.0;
   Int rerouted = 0;
-  for (Int place = begin; place < static_cast<Int>(order.size()); ++place) {
+  for (Int place = begin; place < std::ssize(order); ++place) {
     const Int chunk = order[place];
     if (!placing.path(chunk).empty() && !placing.is_over_budget(chunk)) continue;
     if (rerouted++ == most) return place;
@@ -207,7 +206,7 @@ Int reroute(F& finder, Ints start, Ints end, Ints order, Int begin, Int most, do
     placing.update_cost(old, size, false, cost);
     placing.update_cost(placing.path(chunk), size, false, cost);
   }
-  return static_cast<Int>(order.size());
+  return std::ssize(order);
 }
 
 // Paths to choose from, rows of links: chunk i takes one of low[i] to high[i] - 1. Each phase has
@@ -237,7 +236,7 @@ inline Int choose(const ListedPaths& paths, Floats size, Ints order, Int begin, 
       if ((total += price.join(link, size)) >= enough) break;
     return total;
   };
-  for (Int place = begin; place < static_cast<Int>(order.size()); ++place) {
+  for (Int place = begin; place < std::ssize(order); ++place) {
     const Int chunk = order[place];
     Int &path = choice.path[chunk], &phase = choice.phase[chunk];
     double least = infinity;
@@ -257,7 +256,7 @@ inline Int choose(const ListedPaths& paths, Floats size, Ints order, Int begin, 
     most -= (paths.high[chunk] - paths.low[chunk]) * paths.phases;
     if (most < 0) return place + 1;
   }
-  return static_cast<Int>(order.size());
+  return std::ssize(order);
 }
 
 }  // namespace alltoall

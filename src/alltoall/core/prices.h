@@ -1,10 +1,7 @@
 // The price of a link for a chunk, in two forms that the placement loops use alike.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <concepts>
-#include <vector>
 
 #include "graph.h"
 

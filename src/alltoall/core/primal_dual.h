@@ -5,23 +5,15 @@
 // no group fills carry nothing.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <vector>
-
-#include "graph.h"
-#include "parallel.h"
 #include "sweeps.h"
 
 namespace alltoall {
 
 inline constexpr Int parts = 16;  // a constant, so that sums do not depend on the number of threads
-inline constexpr std::array<Int, 4> widths{4, 8, 16, 32};
 
+// From 4 to 32 lanes, as many as the groups fill.
 inline Int lanes_for(Int groups) {
-  for (const Int width : widths)
-    if (groups <= width) return width;
-  return widths.back();
+  return std::clamp<Int>(static_cast<Int>(std::bit_ceil(static_cast<std::uint64_t>(groups))), 4, 32);
 }
 
 // Sum up lanes in a fixed order that vectors of any length follow.
@@ -37,21 +29,14 @@ struct PriceClasses {
   std::vector<Int> of_link, first;
   std::vector<double> size, capacity;
 
-  Int count() const { return static_cast<Int>(size.size()); }
-};
-
-// The groups: their sources, the demand of each node [groups, nodes], and shares in the loads.
-struct StepGroups {
-  Ints source;
-  Matrix<const double> wanted;
-  Floats share;
+  Int count() const { return std::ssize(size); }
 };
 
 class PrimalDual {
  public:
-  PrimalDual(const Graph& graph, PriceClasses classes, const StepGroups& groups, Matrix<const double> flow,
+  PrimalDual(const Graph& graph, PriceClasses classes, const Commodities& groups, Matrix<const double> flow,
              Matrix<const double> potential, Floats price)
-      : nodes_(graph.nodes()), groups_(static_cast<Int>(groups.source.size())),
+      : nodes_(graph.nodes()), groups_(std::ssize(groups.source)),
         width_(lanes_for(groups_)), blocks_((groups_ + width_ - 1) / width_),
         tail_(graph.tail.begin(), graph.tail.end()), head_(graph.head.begin(), graph.head.end()),
         classes_(std::move(classes)), root_(blocks_ * width_, 0), share_(blocks_ * width_, 0.0),
@@ -59,11 +44,11 @@ class PrimalDual {
         flow_(to_lanes(flow)), flow_anchor_(flow_), price_(price.begin(), price.end()),
         price_anchor_(price_), length_(graph.links()) {
     std::ranges::copy(groups.source, root_.begin());
-    std::ranges::copy(groups.share, share_.begin());
+    std::ranges::copy(groups.weight, share_.begin());
   }
 
   Int groups() const { return groups_; }
-  Int links() const { return static_cast<Int>(tail_.size()); }
+  Int links() const { return std::ssize(tail_); }
   Int nodes() const { return nodes_; }
   Int classes() const { return classes_.count(); }
   Floats prices() const { return price_; }

@@ -1,10 +1,6 @@
 // Random numbers that are the same on every machine: no library, no rounding of logarithms.
 #pragma once
 
-#include <array>
-#include <bit>
-#include <cstdint>
-
 #include "graph.h"
 
 namespace alltoall {

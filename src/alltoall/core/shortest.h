@@ -1,12 +1,7 @@
-// Shortest paths: Dijkstra's algorithm, and many starts side by side.
+// Shortest paths: Dijkstra's algorithm, many starts side by side, and flow along them.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
-#include "graph.h"
 #include "parallel.h"
-#include "shortest.h"
 
 namespace alltoall {
 
@@ -145,7 +140,7 @@ class ManyTrees {
         waiting_[node] = false;
         changed = true;
         const Ints links = graph_.out[node];
-        visited += static_cast<Int>(links.size());
+        visited += std::ssize(links);
         for (const Int link : links) {
           const Int here = node * width_, there = graph_.head[link] * width_;
           if (here == there) continue;  // a loop shortens nothing
@@ -184,7 +179,7 @@ class ManyTrees {
 // Call body(trees, start, lane) for every start, with the trees of its block.
 template <class Body>
 inline void for_all_trees(const Graph& graph, Floats lengths, Ints starts, int threads, const Body& body) {
-  const Int count = static_cast<Int>(starts.size());
+  const Int count = std::ssize(starts);
   in_parallel((count + block_starts - 1) / block_starts, threads, [&](Int block) {
     const Int low = block * block_starts, lanes = std::min(block_starts, count - low);
     ManyTrees trees(graph, lanes);
@@ -201,7 +196,7 @@ inline void list_leaves_first(Int root, Ints into, Ints tail, std::vector<Int>& 
   order.clear();
   for (const Int link : into)
     if (link != none) ++children[tail[link]];
-  for (Int leaf = 0; leaf < static_cast<Int>(into.size()); ++leaf) {
+  for (Int leaf = 0; leaf < std::ssize(into); ++leaf) {
     // A node that has lost its last child goes next, unless its own turn is still to come.
     for (Int node = leaf; node != root && into[node] != none && children[node] == 0;) {
       order.push_back(node);
@@ -239,6 +234,40 @@ inline void add_tree_flows(const Graph& graph, Floats lengths, Ints starts, Matr
       below[graph.tail[into[node]]] += below[node];
     }
   });
+}
+
+// The source that is served, and the share of its demand that is left.
+using GrowthState = std::pair<Int, double>;
+
+// FPTAS: route `wanted` from every source along shortest paths, as much at a time as no capacity
+// limits, while lengths grow by epsilon times the share of the capacity. Return after `most` trees.
+inline GrowthState grow_lengths(const Graph& graph, Floats capacity, Ints starts, Matrix<const double> wanted,
+                               double epsilon, GrowthState state, Int most, std::span<double> lengths,
+                               Matrix<double> flows) {
+  Dijkstra dijkstra(graph.out, graph.head);
+  std::vector<double> distance(graph.nodes()), load(graph.links()), passing(graph.nodes());
+  std::vector<Int> parent(graph.nodes());
+  auto& [source, left] = state;
+  while (source < std::ssize(starts) && most-- > 0) {
+    dijkstra.run(lengths, starts[source], distance, parent);
+    const Ints reached = dijkstra.order();
+    std::ranges::transform(wanted[source], passing.begin(), [&](double each) { return each * left; });
+    double share = 1.0;
+    for (std::size_t place = reached.size(); place-- > 1;) {
+      const Int link = parent[reached[place]];
+      load[link] = passing[reached[place]];
+      passing[graph.tail[link]] += load[link];
+      if (load[link] > 0.0) share = std::min(share, capacity[link] / load[link]);
+    }
+    for (std::size_t place = 1; place < reached.size(); ++place) {
+      const Int link = parent[reached[place]];
+      flows.at(source, link) += load[link] * share;
+      lengths[link] *= 1.0 + epsilon * load[link] * share / capacity[link];
+    }
+    left = share < 1.0 ? left * (1.0 - share) : 0.0;
+    if (!(left > 0.0)) ++source, left = 1.0;
+  }
+  return state;
 }
 
 }  // namespace alltoall

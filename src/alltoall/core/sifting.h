@@ -5,8 +5,6 @@
 // places.
 #pragma once
 
-#include <algorithm>
-
 #include "turns.h"
 
 namespace alltoall {
@@ -18,9 +16,9 @@ class LinkSifting {
       : routes_(routes), weight_(weight.begin(), weight.end()), rank_(rank.begin(), rank.end()) {
     for (const Int route : which) {
       const Ints turns = routes.routes[route];
-      most_turns_ = std::max(most_turns_, static_cast<Int>(turns.size()));
+      most_turns_ = std::max<Int>(most_turns_, std::ssize(turns));
       backward_.push_back(static_cast<std::int32_t>(std::ranges::count_if(turns, [&](Int turn) {
-        return !(rank_[routes.turns.held[turn]] < rank_[routes.turns.wanted[turn]]);
+        return !(rank_[routes.turns.tail[turn]] < rank_[routes.turns.head[turn]]);
       })));
     }
     list_visits(which);
@@ -28,12 +26,12 @@ class LinkSifting {
 
   // Put some links where their routes gain most, one after the other.
   void place(Ints links, Floats powers) {
-    const Turns& turns = routes_.turns;
+    const Graph& turns = routes_.turns;
     for (const Int link : links) {
       if (first_[link] == first_[link + 1]) continue;
       before_.clear(), after_.clear();
-      for (const Int turn : turns.into[link]) before_.push_back(rank_[turns.held[turn]]);
-      for (const Int turn : turns.out[link]) after_.push_back(rank_[turns.wanted[turn]]);
+      for (const Int turn : turns.in[link]) before_.push_back(rank_[turns.tail[turn]]);
+      for (const Int turn : turns.out[link]) after_.push_back(rank_[turns.head[turn]]);
       fill_tally(link, powers);
       const double there = best_place(rank_[link], powers[1]);
       if (there != rank_[link]) move(link, there);
@@ -42,7 +40,7 @@ class LinkSifting {
 
   // Number the links from 0 again, before halving the distances runs out of digits.
   void renumber() {
-    std::vector<Int> order = count_up(static_cast<Int>(rank_.size()));
+    std::vector<Int> order = count_up(std::ssize(rank_));
     std::ranges::stable_sort(order, {}, [&](Int link) { return rank_[link]; });
     for (std::size_t place = 0; place < order.size(); ++place) rank_[order[place]] = static_cast<double>(place);
   }
@@ -61,26 +59,26 @@ class LinkSifting {
   }
 
   void list_visits(Ints which) {
-    const Turns& turns = routes_.turns;
-    std::vector<Int> slot(turns.count());
-    for (Int place = 0; place < turns.count(); ++place)
-      slot[turns.into.item[place]] = place - turns.into.first[turns.wanted[turns.into.item[place]]];
-    first_.assign(turns.links() + 1, 0);
+    const Graph& turns = routes_.turns;
+    std::vector<Int> slot(turns.links());
+    for (Int place = 0; place < turns.links(); ++place)
+      slot[turns.in.item[place]] = place - turns.in.first[turns.head[turns.in.item[place]]];
+    first_.assign(turns.nodes() + 1, 0);
     for (const Int route : which) {
-      ++first_[turns.held[routes_.routes[route].front()] + 1];
-      for (const Int turn : routes_.routes[route]) ++first_[turns.wanted[turn] + 1];
+      ++first_[turns.tail[routes_.routes[route].front()] + 1];
+      for (const Int turn : routes_.routes[route]) ++first_[turns.head[turn] + 1];
     }
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
     std::vector<Int> next(first_.begin(), first_.end() - 1);
     visits_.resize(first_.back());
-    const auto out_slot = [&](Int turn) { return static_cast<std::int32_t>(turn - turns.out.first[turns.held[turn]]); };
+    const auto out_slot = [&](Int turn) { return static_cast<std::int32_t>(turn - turns.out.first[turns.tail[turn]]); };
     for (std::size_t each = 0; each < which.size(); ++each) {
       const Ints mine = routes_.routes[which[each]];
       const auto route = static_cast<std::int32_t>(each);
-      visits_[next[turns.held[mine.front()]]++] = {route, none, out_slot(mine.front())};
+      visits_[next[turns.tail[mine.front()]]++] = {route, none, out_slot(mine.front())};
       for (std::size_t place = 0; place < mine.size(); ++place) {
         const bool is_last = place + 1 == mine.size();
-        visits_[next[turns.wanted[mine[place]]]++] = {route, static_cast<std::int32_t>(slot[mine[place]]),
+        visits_[next[turns.head[mine[place]]]++] = {route, static_cast<std::int32_t>(slot[mine[place]]),
                                                       is_last ? std::int32_t{none} : out_slot(mine[place + 1])};
       }
     }
@@ -90,25 +88,25 @@ class LinkSifting {
   // are for routes that begin and end there. Backward places at this link do not count.
   void fill_tally(Int link, Floats powers) {
     const double here = rank_[link];
-    const Int columns = static_cast<Int>(after_.size()) + 1;
+    const Int columns = std::ssize(after_) + 1;
     tally_.assign((before_.size() + 1) * columns, 0.0);
     for (const auto& [route, in, out] : visits(link)) {
       Int others = backward_[route];
       if (in >= 0 && before_[in] >= here) --others;
       if (out >= 0 && after_[out] <= here) --others;
-      const Int row = in >= 0 ? in : static_cast<Int>(before_.size());
+      const Int row = in >= 0 ? in : std::ssize(before_);
       tally_[row * columns + (out >= 0 ? out : columns - 1)] += weight_[route] * powers[others];
     }
   }
 
   // Return the place in which the routes weigh most, the present one unless another is better.
   double best_place(double here, double backward) {
-    const Int rows = static_cast<Int>(before_.size()) + 1, columns = static_cast<Int>(after_.size()) + 1;
+    const Int rows = std::ssize(before_) + 1, columns = std::ssize(after_) + 1;
     entering_.assign(rows, backward), leaving_.assign(columns, 1.0);
     entering_.back() = 1.0;
     steps_ = before_;
     steps_.insert(steps_.end(), after_.begin(), after_.end());
-    order_ = count_up(static_cast<Int>(steps_.size()));
+    order_ = count_up(std::ssize(steps_));
     std::ranges::stable_sort(order_, {}, [&](Int step) { return steps_[step]; });
     double value = 0.0;
     for (Int row = 0; row < rows; ++row)

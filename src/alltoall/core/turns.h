@@ -2,30 +2,14 @@
 // one virtual layer cannot deadlock if their turns have no cycle.
 #pragma once
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
 #include "graph.h"
 
 namespace alltoall {
 
-// Distinct turns, sorted by the held link.
-struct Turns {
-  Turns(Int links, std::vector<Int> held_links, std::vector<Int> wanted_links)
-      : held(std::move(held_links)), wanted(std::move(wanted_links)), out(by_key(links, held)),
-        into(by_key(links, wanted)) {}
-
-  Int links() const { return into.count(); }
-  Int count() const { return static_cast<Int>(held.size()); }
-
-  std::vector<Int> held, wanted;
-  Rows out, into;  // turns by held link, and by wanted link
-};
-
-// Turns and the routes that make them, each a row of turns.
+// Distinct turns as a graph, whose nodes are links: from the held link to the wanted one, sorted by the
+// former. A route makes a row of turns.
 struct RouteTurns {
-  Turns turns;
+  Graph turns;
   Rows routes;
 };
 
@@ -34,19 +18,19 @@ struct RouteTurns {
 // looks only at the links between its ends.
 class TurnOrder {
  public:
-  TurnOrder(const Turns& turns, std::vector<Int> rank)
-      : turns_(turns), present(turns.count()), rank_(std::move(rank)), seen_(turns.links()) {}
+  TurnOrder(const Graph& turns, std::vector<Int> rank)
+      : present(turns.links()), turns_(turns), rank_(std::move(rank)), seen_(turns.nodes()) {}
 
   // Reorder the links so that one more turn goes forward; false if that closes a cycle.
   bool fit(Int turn) {
-    const Int wanted = turns_.wanted[turn], held = turns_.held[turn];
+    const Int wanted = turns_.head[turn], held = turns_.tail[turn];
     const Int lowest = rank_[wanted], highest = rank_[held];
     if (lowest > highest) return true;
-    reach(wanted, turns_.out, turns_.wanted, after_, [&](Int rank) { return rank > highest; });
+    reach(wanted, turns_.out, turns_.head, after_, [&](Int rank) { return rank > highest; });
     const bool is_cycle = seen_[held];
     for (const Int link : after_) seen_[link] = false;
     if (is_cycle) return false;
-    reach(held, turns_.into, turns_.held, before_, [&](Int rank) { return rank < lowest; });
+    reach(held, turns_.in, turns_.tail, before_, [&](Int rank) { return rank < lowest; });
     for (const Int link : before_) seen_[link] = false;
     const auto by_rank = [&](Int one, Int other) { return rank_[one] < rank_[other]; };
     std::ranges::sort(before_, by_rank);
@@ -61,10 +45,6 @@ class TurnOrder {
 
   Ints rank() const { return rank_; }
 
- private:
-  const Turns& turns_;
-
- public:
   std::vector<char> present;
 
  private:
@@ -83,6 +63,7 @@ class TurnOrder {
       }
   }
 
+  const Graph& turns_;
   std::vector<Int> rank_, after_, before_, places_;
   std::vector<char> seen_;
 };
@@ -91,7 +72,7 @@ class TurnOrder {
 class LayerFilling {
  public:
   explicit LayerFilling(const RouteTurns& routes)
-      : routes_(routes), order_(routes.turns, count_up(routes.turns.links())), closed_(routes.turns.count()) {}
+      : routes_(routes), order_(routes.turns, count_up(routes.turns.nodes())), closed_(routes.turns.links()) {}
 
   // Take a route unless it closes a cycle; return whether it was taken.
   bool offer(Int route) {
@@ -125,9 +106,8 @@ class LayerFilling {
 class CycleBreaking {
  public:
   explicit CycleBreaking(const RouteTurns& routes)
-      : routes_(routes), users_(by_key(routes.turns.count(), routes.routes.item)),
-        layer_(routes.routes.count()), place_(routes.turns.links()),
-        path_(routes.turns.links() + 1), taken_(routes.turns.links() + 1), state_(routes.turns.links()) {
+      : routes_(routes), users_(by_key(routes.turns.links(), routes.routes.item)), layer_(routes.routes.count()),
+        search_(routes.turns) {
     std::vector<Int> owner;
     for (Int route = 0; route < routes.routes.count(); ++route) owner.resize(routes.routes.first[route + 1], route);
     for (Int& place : users_.item) place = owner[place];
@@ -135,72 +115,41 @@ class CycleBreaking {
   }
 
   void begin_layer(Int level) {
-    level_ = level, root_ = 0, depth_ = -1;
-    count_.assign(routes_.turns.count(), 0);
+    level_ = level, root_ = 0;
+    count_.assign(routes_.turns.links(), 0);
     for (Int route = 0; route < routes_.routes.count(); ++route)
       if (layer_[route] == level)
         for (const Int turn : routes_.routes[route]) ++count_[turn];
-    next_.assign(routes_.turns.out.first.begin(), routes_.turns.out.first.end() - 1);
-    std::ranges::fill(state_, unseen);
+    search_.restart();
   }
 
   // Break up to `most` cycles; return whether the layer has none left.
   bool run(Int most) {
-    const Turns& turns = routes_.turns;
-    for (; root_ < turns.links(); ++root_) {
-      if (depth_ < 0) {
-        if (state_[root_] != unseen) continue;
-        depth_ = 0, path_[0] = root_, place_[root_] = 0, state_[root_] = on_path;
-      }
-      while (depth_ >= 0) {
-        if (most == 0) return false;
-        const Int link = path_[depth_], turn = next_[link];
-        if (turn == turns.out.first[link + 1]) {
-          state_[link] = finished;
-          --depth_;
-        } else if (const Int to = turns.wanted[turn]; count_[turn] == 0 || state_[to] == finished) {
-          ++next_[link];
-        } else {
-          taken_[depth_] = turn;
-          if (state_[to] == unseen) {
-            path_[++depth_] = to;
-            place_[to] = depth_, state_[to] = on_path;
-          } else {
-            break_cycle(place_[to]);
-            --most;
-          }
-        }
-      }
-    }
-    return true;
+    const auto is_used = [&](Int turn) { return count_[turn] > 0; };
+    const auto break_it = [&](Ints path, Int begin) { return break_cycle(path, begin); };
+    while (root_ < routes_.turns.nodes() && search_.run(root_, most, is_used, break_it)) ++root_;
+    return root_ == routes_.turns.nodes();
   }
 
   Ints layer() const { return layer_; }
 
  private:
-  enum State : char { unseen, on_path, finished };
-
-  // Move the routes of the rarest turn of the cycle to the next layer, and go back to where the path
-  // still holds.
-  void break_cycle(Int bottom) {
-    Int rarest = taken_[bottom];
-    for (Int depth = bottom + 1; depth <= depth_; ++depth)
-      if (count_[taken_[depth]] < count_[rarest]) rarest = taken_[depth];
+  // Move the routes of the rarest turn of the cycle to the next layer; return where the path is broken.
+  Int break_cycle(Ints path, Int begin) {
+    const Int rarest = *std::ranges::min_element(path.subspan(begin), {}, [&](Int turn) { return count_[turn]; });
     for (const Int route : users_[rarest]) {
       if (layer_[route] != level_) continue;
       ++layer_[route];
       for (const Int turn : routes_.routes[route]) --count_[turn];
     }
-    Int depth = 0;
-    while (count_[taken_[depth]] > 0) ++depth;
-    for (; depth_ > depth; --depth_) state_[path_[depth_]] = unseen;
+    return std::ranges::find_if(path, [&](Int turn) { return count_[turn] == 0; }) - path.begin();
   }
 
   const RouteTurns& routes_;
   Rows users_;  // routes by turn
-  std::vector<Int> layer_, count_, next_, place_, path_, taken_;
-  std::vector<State> state_;
-  Int level_ = 0, root_ = 0, depth_ = -1;
+  std::vector<Int> layer_, count_;
+  CycleSearch search_;
+  Int level_ = 0, root_ = 0;
 };
 
 }  // namespace alltoall

@@ -124,13 +124,16 @@ class Annealing:
 
     def __init__(self, wiring: Wiring, aim: Aim, seed: int) -> None:
         self.wiring, self.aim = wiring, aim
+        panel = np.zeros(len(wiring.ends), np.int64)
+        if wiring.panel is not None:
+            panel = np.unique(wiring.panel, return_inverse=True)[1].astype(np.int64)
         self.search = core.Annealing(
             nodes=wiring.nodes,
             fixed=wiring.fixed,
             ends=wiring.ends,
             directed=wiring.directed,
             turns=not (wiring.directed or wiring.sided),
-            panel=np.zeros(len(wiring.ends), np.int64) if wiring.panel is None else wiring.panel,
+            panel=panel,
             price=wiring.price,
             budget=wiring.budget,
             fine=float(wiring.nodes),

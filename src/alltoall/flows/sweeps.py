@@ -47,9 +47,8 @@ class SweepParams:
     the level is late: its slope grows by `urgency` each sweep, up to `most_urgent`. Of
     `shared_groups` groups or more, `parts` respond concurrently on all ranks, each with at most
     `part_groups` groups and 1 / `part_share` of all; fewer groups are one part, because a large
-    share of all flow delays others. `correlation` is the expected correlation of moves of
-    concurrent parts. The bound is computed when it looks good enough, and after every
-    `sweeps_between_bounds`. Sweeps that leave more than `stalled_share` of the gap after
+    share of all flow delays others. The bound is computed when it looks good enough, and after
+    every `sweeps_between_bounds`. Sweeps that leave more than `stalled_share` of the gap after
     `stalled_sweeps` are followed by steps.
     """
 

@@ -76,7 +76,8 @@ def in_order(
     """
     nodes = int(max(ends[0].max(), ends[1].max(), copies.max())) + 1
     blocks = np.array([0, len(order)])
-    where = core.LinkOrder(nodes, *ends, order, blocks, nodes, link, len(capacity), copies)
+    channels = core.Graph(nodes, *ends)
+    where = core.LinkOrder(channels, order, blocks, nodes, link, len(capacity), copies)
     return Network(where, capacity, len(order), priced=link)
 
 
@@ -98,7 +99,6 @@ def in_steps(
     first_switch = (steps + 1) * waiting
     nodes = np.arange(graph.nodes)[None]
     where = core.LinkOrder(
-        graph.nodes, graph.tail, graph.head, order.ravel(), blocks, first_switch, link_class,
-        len(capacity), nodes,
+        core_graph(graph), order.ravel(), blocks, first_switch, link_class, len(capacity), nodes
     )  # fmt: skip
     return Network(where, capacity, graph.links, graph, link_class)

@@ -8,10 +8,10 @@ in which their source has fewer flows.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
-from alltoall import core
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.routes import Routes
@@ -112,7 +112,36 @@ def _even_out(routes: Routes, items: ListedChunks, places: Choice, budget: Float
     time = routes.weight[routes.path_of_link] / topology.capacity[routes.link]
     active = np.zeros((len(budget), len(topology.terminals)), dtype=np.int64)
     np.add.at(active, (phase, routes.source), 1)
-    limit, paths = budget * (1 + 1e-9), (routes.start, routes.link, time)
-    while core.even_phases(*paths, routes.source, limit, load, active, phase):
+    start, link = routes.start, routes.link
+    rows = [(link[low:high], time[low:high]) for low, high in pairwise(start)]
+    while even_phases(rows, routes.source, budget * (1 + 1e-9), load, active, phase):
         pass
     return phase
+
+
+def even_phases(
+    rows: list[tuple[Ints, Floats]],
+    source: Ints,
+    budget: Floats,
+    load: Floats,
+    active: Ints,
+    phase: Ints,
+) -> bool:
+    """Move routes to phases where their source has fewer flows, in place; return whether any did.
+
+    A row has the links of a route and the time that it takes of each. `active` counts the flows of
+    each phase and source.
+    """
+    moved = False
+    for route, (links, time) in enumerate(rows):
+        flows = active[:, source[route]]  # a view, which follows every move
+        for there in np.flatnonzero(flows + 1 < flows[phase[route]]):
+            here, after = phase[route], load[there, links] + time
+            if flows[there] + 1 >= flows[here] or (after > budget[there]).any():
+                continue
+            load[there, links] = after
+            load[here, links] -= time
+            flows[here] -= 1
+            flows[there] += 1
+            phase[route], moved = there, True
+    return moved

@@ -36,7 +36,6 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.paths.blocks import row_blocks
-from alltoall.paths.shortest import core_graph
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings
 
@@ -138,13 +137,16 @@ def sssp_tables(problem: Problem) -> Ints:
     wanted[:, terminals] = problem.demand.table().T
     # A hop weighs more than all loads along any path; |V|^2 in Domke's unit case.
     hop = topology.nodes * problem.demand.total / float(topology.capacity.min())
-    graph, weight = core_graph(topology), np.full(topology.links, hop)
-    return np.concatenate(
-        [
-            core.grow_trees(graph, topology.capacity, terminals[rows], wanted[rows], weight)
-            for rows in row_blocks(len(terminals), topology.links)
-        ]
-    )
+    back = core.Graph(topology.nodes, topology.head, topology.tail)
+    weight, every = np.full(topology.links, hop), np.arange(topology.nodes)
+    table = np.full(wanted.shape, NOTHING, dtype=np.int64)
+    for terminal, amount, row in zip(terminals, wanted, table, strict=True):
+        start, link = core.tree_paths(back, weight, np.full(len(every), terminal), every)
+        hops = np.diff(start)
+        row[hops > 0] = link[start[1:][hops > 0] - 1]
+        load = np.bincount(link, np.repeat(amount, hops), topology.links)
+        weight += load / topology.capacity
+    return table
 
 
 def routes_from_tables(problem: Problem, table: Ints, method: str) -> Routes:

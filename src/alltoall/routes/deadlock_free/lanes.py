@@ -308,13 +308,14 @@ class OrderSearch:
         longer = np.maximum(lengths, least / capacity)
         return np.asarray(longer / float(longer @ capacity))
 
-    def _game(self, lengths: Floats) -> tuple[int, Ints, Ints, Ints, Singles, Singles]:
-        """Return the channels of an order: nodes, ends, terminals, lengths and demands."""
+    def _game(self, lengths: Floats) -> tuple[core.Graph, Ints, Singles, Singles]:
+        """Return the channels of an order: their graph, terminals, lengths and demands."""
         lanes = self.lanes
         wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
         single = lengths[lanes.link].astype(np.float32)
         nodes = lanes.copies * lanes.problem.topology.nodes
-        return nodes, *lanes.ends, lanes.terminals, single / single.mean(), wanted
+        graph = core.Graph(nodes, *lanes.ends)
+        return graph, lanes.terminals, single / single.mean(), wanted
 
     def _improve(self, order: Ints, lengths: Floats, rng: np.random.Generator) -> None:
         """Move channels, in place, until sweeps gain too little."""

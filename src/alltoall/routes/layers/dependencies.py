@@ -61,7 +61,8 @@ class Dependencies:
     @cached_property
     def turns(self) -> core.RouteTurns:
         """The dependencies as the compiled core takes them."""
-        return core.RouteTurns(self.links, self.held, self.wanted, self.start, self.turn)
+        graph = core.Graph(self.links, self.held, self.wanted)
+        return core.RouteTurns(graph, self.start, self.turn)
 
     @cached_property
     def length(self) -> Ints:
