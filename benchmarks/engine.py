@@ -1,4 +1,4 @@
-"""What the exchange costs in C and in Python, beside the MPI library's own all-to-all.
+"""What the exchange costs from C and from Python, beside the MPI library's own all-to-all.
 
     python benchmarks/engine.py [--mpi mpich openmpi] [--specs complete:8 hypercube:3]
 
@@ -26,17 +26,13 @@ SIZES = [64, 1024, 16 * 1024, 256 * 1024]
 ROUNDS, CALLS = 7, 50
 
 RANK = """
-import json, os, sys, time
+import json, sys, time
 import numpy as np
 from mpi4py import MPI
 from alltoall.runtime.mpi import Alltoall
 path, sizes, rounds, calls = json.loads(sys.argv[1])
 comm = MPI.COMM_WORLD
-ways = {}
-for name in ("c", "python"):
-    os.environ["ALLTOALL_EXCHANGE"] = name
-    ways[name] = Alltoall(path, comm)
-ways["library"] = comm.Alltoall
+ways = {"python": Alltoall(path, comm), "library": comm.Alltoall}
 for size in sizes:
     send = np.arange(comm.size * size, dtype=np.uint8)
     recv = np.empty_like(send)
@@ -56,27 +52,14 @@ for size in sizes:
 
 PROGRAM = Path(__file__).with_name("alltoall.c")
 KINDS = ["mpich", "openmpi"]
-SHARED = Path(sys.executable).parent.parent / "mpi"
-"""Where `make setup` puts each MPI with a compiler of its own."""
 
 COLUMNS = {
-    "in C us": "wrapped",
+    "from C us": "wrapped",
     "MPI us": "own",
-    "from Python us": "c",
-    "in Python us": "python",
+    "from Python us": "python",
     "mpi4py us": "library",
 }
-RATIOS = {
-    "C/MPI": ("wrapped", "own"),
-    "Py-C/MPI": ("c", "library"),
-    "Py/MPI": ("python", "library"),
-}
-
-
-def chosen(kind: str) -> Mpi:
-    """Return an MPI: that which has a compiler of its own, if there is one."""
-    own = SHARED / kind / "bin" / "mpiexec"
-    return find_mpi(str(own) if own.exists() else kind)
+RATIOS = {"C/MPI": ("wrapped", "own"), "Py/MPI": ("python", "library")}
 
 
 def in_c(mpi: Mpi, mpicc: Path, ranks: int, folder: Path) -> Iterator[tuple[int, dict[str, float]]]:
@@ -109,7 +92,7 @@ def said(command: list[str], mpi: Mpi, ranks: int, folder: Path) -> list[str]:
 
 def measure(spec: str, kind: str, folder: Path) -> None:
     """Print the rows of one topology under one MPI."""
-    mpi = chosen(kind)
+    mpi = find_mpi(kind)
     mpicc = find_mpicc(launcher=str(mpi.mpiexec), kind=kind)
     build(mpicc)
     schedule = alltoall.schedule(spec)

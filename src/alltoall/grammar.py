@@ -217,7 +217,7 @@ ADDRESSES = {"addresses": Key("addresses", str, "a file with a line `node addres
 
 TARGETS = {
     "msccl": Method(
-        "MSCCL XML for GPUs (NCCL executor)",
+        "MSCCL XML, which NCCL reads on GPUs; not yet run there",
         CHANNELS
         | {
             "runtime": Key("runtime", str, "whose limits hold: msccl, executor or rccl"),
@@ -225,14 +225,14 @@ TARGETS = {
             "max-bytes": Key("max_bytes", parse_size, "the largest send buffer, 1G by default"),
         },
     ),
-    "mscclpp": Method("MSCCL++ execution plan for GPUs", CHANNELS),
-    "oneccl": Method("oneCCL-style XML, run by `alltoall run`", CHANNELS),
-    "messages": Method("messages of ranks, for MPI, torch and `wrap`"),
-    "goal": Method("GOAL text for LogGOPSim and ATLAHS"),
-    "chakra": Method("Chakra traces for ASTRA-sim, a folder"),
-    "routes": Method("table of a routed fabric: egress ports and layers", TABLE_SIZE),
+    "mscclpp": Method("plan for the executor of MSCCL++ on GPUs; not yet run there", CHANNELS),
+    "oneccl": Method("oneCCL-style XML; runs in `alltoall run` only", CHANNELS),
+    "messages": Method("messages of ranks; `wrap`, MPI and torch run them"),
+    "goal": Method("GOAL text for LogGOPSim and ATLAHS; not yet run there"),
+    "chakra": Method("Chakra traces for ASTRA-sim, a folder; not yet run there"),
+    "routes": Method("egress ports and layers, for tools of your own", TABLE_SIZE),
     "ompi": Method(
-        "path-steered XML for an MPI runtime",
+        "path-steered XML, as the paper has it; nothing runs it yet",
         TABLE_SIZE
         | PHASES
         | ADDRESSES
@@ -241,19 +241,19 @@ TARGETS = {
             "queue-pairs": Key("queue_pairs", str, "what a queue pair carries: chunk or route"),
         },
     ),
-    "opensm": Method("forwarding tables for OpenSM on InfiniBand"),
+    "opensm": Method("tables that `opensm -R file` loads; run on ibsim"),
     "srv6": Method(
-        "Linux segment routing commands",
+        "lines for `ip -6 -batch` of Linux; run in namespaces",
         ADDRESSES
         | TABLE_SIZE
         | {"steering": Key("steering", str, "encap (segments) or plain (a route per hop)")},
     ),
     "linux": Method(
-        "scripts for Linux hosts that forward, and undo, a folder",
+        "scripts for Linux hosts that forward, a folder; run in namespaces",
         ADDRESSES
         | TABLE_SIZE
         | {"steering": Key("steering", str, "plain (ip route, ip rule) or encap (SRv6)")},
     ),
-    "simgrid": Method("SimGrid platform with a route per pair", LINKS),
+    "simgrid": Method("platform for SimGrid, with a route per pair; run there", LINKS),
 }
 """Targets of `lower`."""

@@ -85,8 +85,9 @@ def test_ranks_are_told_the_job(
     assert list(commands[0].arguments) == worker
 
 
-def test_mpi_is_one_command(fake: Fake, tmp_path: Path) -> None:
+def test_mpi_is_one_command(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The launcher of the MPI that was asked for starts all ranks."""
+    monkeypatch.setattr(Mpi, "engine", lambda _: None)
     run_schedule(save(tmp_path), "mpi", RunSettings(mpi="mine"))
     ((commands, _, _),) = fake.ran
     (command,) = commands

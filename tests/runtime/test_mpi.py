@@ -49,27 +49,25 @@ def running(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("exchange", ["c", "python"])
 def test_every_byte_arrives(
-    mpi: Mpi, tmp_path: Path, shared: Path, exchange: str, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All schedules, types, sizes, buffers and ways to synchronise move the right bytes."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("ALLTOALL_EXCHANGE", exchange)
-    if exchange == "c":
-        with_engine(tmp_path, mpi_of(mpi.kind)[1], shared)
+    with_engine(tmp_path, mpi_of(mpi.kind)[1], shared)
     said = start(mpi, RANKS, [str(HERE / "mpi_ranks.py"), *save_all(tmp_path)], tmp_path, 300)
     assert "all as it must be" in said
 
 
-def test_no_engine_where_one_is_asked_for(
+def test_no_compiler_for_the_engine(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All ranks say so, and none waits for another."""
+    (tmp_path / "cache").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("ALLTOALL_EXCHANGE", "c")
-    with pytest.raises(VerificationError, match="no engine was built"):
-        start(mpi, RANKS, [str(HERE / "mpi_ranks.py"), *save_all(tmp_path)], tmp_path, 60)
+    script = "from alltoall.runtime.mpi import *; Alltoall('ring:3', MPI.COMM_WORLD)"
+    with pytest.raises(VerificationError, match="set XDG_CACHE_HOME"):
+        start(mpi, 3, ["-c", f"from mpi4py import MPI; {script}"], tmp_path, 60)
 
 
 def test_a_schedule_for_a_spec_is_made_by_one_rank(mpi: Mpi, tmp_path: Path) -> None:

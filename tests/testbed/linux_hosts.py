@@ -1,4 +1,4 @@
-"""Run scripts of `lower --to linux` on a fabric, read its kernel's tables, and send packets."""
+"""Run scripts of `lower --to linux` on a fabric, and read its kernel's tables."""
 
 import json
 import subprocess
@@ -10,31 +10,10 @@ import numpy as np
 
 from alltoall.ir.arrays import Floats
 from alltoall.ir.routes import Routes
-from alltoall.testbed.namespaces import Bed, counted
+from alltoall.testbed.namespaces import Bed
 
 SHOWN = ("rule", "-6 rule", "route show table all", "-6 route show table all", "address", "link")
 """What a host has, by the words of `ip` that show it."""
-
-HEADERS = {4: 14 + 20 + 8, 6: 14 + 40 + 8}
-"""Bytes of Ethernet, IP and UDP around what a datagram carries."""
-
-HOST = """
-import json, socket, sys, time
-job = json.loads(sys.argv[1])
-family = socket.AF_INET6 if ":" in job["own"] else socket.AF_INET
-door = socket.socket(family, socket.SOCK_DGRAM)
-door.bind((job["own"], 7001))
-door.settimeout(20)
-print("ready", flush=True)
-sys.stdin.readline()
-sender = socket.socket(family, socket.SOCK_DGRAM)
-for to, size in job["send"]:
-    sender.sendto(bytes(size), (to, 7001))
-    time.sleep(0.002)
-got = sorted((door.recvfrom(1 << 16) for _ in job["get"]), key=lambda each: len(each[0]))
-print(json.dumps([[where[0], len(data)] for data, where in got]), flush=True)
-"""
-"""A host that sends a datagram to each of some others, and waits for as many as it is to get."""
 
 
 def inside(bed: Bed, node: int, *words: str) -> list[str]:
@@ -137,41 +116,3 @@ def loads_by_tables(bed: Bed, address: list[str], routes: Routes) -> Floats:
                 at = there
             assert not at, f"from {begin} to {end}: packets go in circles"
     return loads
-
-
-def sizes_of(bed: Bed) -> dict[tuple[int, int], int]:
-    """Return how large the datagram of each pair of nodes is: no two alike."""
-    nodes = bed.plan.topology.terminals.tolist()
-    pairs = [(a, b) for a in nodes for b in nodes if a != b]
-    return {pair: 1000 + 97 * index for index, pair in enumerate(pairs)}
-
-
-def datagrams(bed: Bed, address: list[str]) -> Floats:
-    """Send a datagram of its own size between all pairs; return what each link carried."""
-    nodes, size = bed.plan.topology.terminals.tolist(), sizes_of(bed)
-    before = counted(bed).sent
-    hosts = []
-    for own in nodes:
-        job = {
-            "own": address[own],
-            "send": [[address[b], n] for (a, b), n in size.items() if a == own],
-            "get": [n for (_, b), n in size.items() if b == own],
-        }
-        command = inside(bed, own, "python3", "-c", HOST, json.dumps(job))
-        pipe = subprocess.PIPE
-        hosts.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))
-    for host in hosts:
-        assert host.stdout is not None
-        assert host.stdout.readline() == "ready\n"
-    for host in hosts:
-        assert host.stdin is not None
-        host.stdin.write("\n")
-        host.stdin.flush()
-    for own, host in zip(nodes, hosts, strict=True):
-        got = json.loads(host.communicate(timeout=60)[0] or "[]")
-        assert got == [[address[a], n] for (a, b), n in size.items() if b == own]
-    after = counted(bed).sent
-    sent = np.zeros(bed.plan.topology.links)
-    for link, device in bed.plan.device_of.items():
-        sent[link] = after[device.node, device.name] - before[device.node, device.name]
-    return sent

@@ -13,6 +13,7 @@ from alltoall.errors import UsageError, VerificationError
 from alltoall.testbed import public
 from alltoall.testbed.launch import ranks_on
 from alltoall.testbed.report import BedReport
+from alltoall.workloads import public as workloads
 from command_line import Run
 
 RING = alltoall.schedule("ring:4")
@@ -55,8 +56,22 @@ def test_workloads_run_on_hosts() -> None:
     report = alltoall.fft3d(16, warmup=0, **given)
     assert (report.ranks, report.even) == (8, True)
     assert [row.way for row in report.rows] == ["library", "schedule"]
+    cut = alltoall.fft3d(16, pencils="2x4", warmup=0, **{**given, "schedule": "hypercube:2"})
+    ways = ["library", "library, slabs", "schedule", "schedule, slabs"]
+    assert [row.way for row in cut.rows] == ways
     layer = alltoall.moe(64, hidden=16, warmup=0, **given)
     assert [(row.way, row.error) for row in layer.rows] == [("library", 0.0), ("template", 0.0)]
+
+
+@needs_testbed
+def test_a_workload_past_its_schedule_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library's own would be fast or slow, but not what is asked for."""
+    other = alltoall.schedule("ring:3")
+    monkeypatch.setattr(
+        workloads, "wrap", lambda _, launcher: alltoall.wrap([other], launcher=launcher)
+    )
+    with pytest.raises(VerificationError, match="communicator has 8 ranks, schedule has 3"):
+        alltoall.fft3d(8, schedule=RING, rate="10mbit", ranks_per_host=2, iterations=1)
 
 
 @needs_testbed
@@ -96,8 +111,9 @@ def test_what_has_no_hosts_is_refused(tmp_path: Path) -> None:
         alltoall.run(RING, **given)
     with pytest.raises(UsageError, match="no testbed that has them"):
         alltoall.fft3d(8, schedule=RING, **given)
-    with pytest.raises(UsageError, match="pencils and ranks per host"):
-        alltoall.fft3d(8, schedule=RING, pencils="2x2", rate="10mbit", **given)
+    uneven: Any = {"ranks_per_host": "1,2,3,2"}
+    with pytest.raises(UsageError, match="pencils 2x4 of 1,2,3,2 ranks per host; expected as many"):
+        alltoall.fft3d(8, schedule=RING, pencils="2x4", rate="10mbit", **uneven)
     with pytest.raises(UsageError, match="ranks per host and --resolve"):
         alltoall.moe(8, schedule=RING, resolve=True, rate="10mbit", **given)
 

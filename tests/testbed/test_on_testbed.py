@@ -8,8 +8,8 @@ from fabrics import fabric, needs_testbed
 
 import alltoall
 from alltoall.errors import UsageError, VerificationError
+from alltoall.lowering.programs.messages import messages_of
 from alltoall.runtime.launch import RunSettings
-from alltoall.runtime.parts import rank_work
 from alltoall.testbed import launch
 from alltoall.testbed.launch import BedWork, run_on_bed
 from alltoall.testbed.loads import pair_bytes
@@ -98,7 +98,7 @@ def test_bytes_on_other_links_than_said_are_found_out(
     """If ranks hand each other twice what the file says, the counters tell."""
     schedule = alltoall.schedule("ring:4")
     with fabric(schedule.problem.topology, "forged") as bed:
-        work = BedWork(rank_work("ring.json", schedule), schedule.bound)
+        work = BedWork("ring.json", messages_of(schedule), bound=schedule.bound)
         for factor, said in ((10, "expected [1-9],"), (0, "expected 0 to")):
             monkeypatch.setattr(
                 launch, "pair_bytes", lambda *given, by=factor: by * pair_bytes(*given)
@@ -135,22 +135,26 @@ def test_workloads_run_there_too() -> None:
 
 
 @needs_testbed
+@pytest.mark.parametrize("ranks", [1, 2], ids=["alone", "two"])
 @pytest.mark.parametrize("kind", ["mpich", "openmpi"])
-def test_an_unchanged_program_runs_there(tmp_path: Path, shared: Path, kind: str) -> None:
+def test_an_unchanged_program_runs_there(
+    tmp_path: Path, shared: Path, kind: str, ranks: int
+) -> None:
     """A program in C under `wrap`: all is right, and its bytes have crossed the links."""
     mpi, mpicc = mpi_of(kind)
     program = compiled("alltoalls", mpicc, shared)
     with_engine(tmp_path, mpicc, shared)
     alltoall.schedule("ring:4").save(tmp_path / "ring.json")
     with fabric(alltoall.topology("ring:4"), "wraps") as bed:
-        command = [*bed.prefix(), str(program)]
-        said = wrapped([str(tmp_path / "ring.json"), "--report"], mpi, 4, command, tmp_path)
+        command = [*bed.prefix([ranks] * 4), str(program)]
+        words = [str(tmp_path / "ring.json"), "--report"]
+        said = wrapped(words, mpi, 4 * ranks, command, tmp_path)
         sent = counted(bed).sent
     assert "right\n" in said
     taken = re.search(r"(\d+) of \d+ all-to-alls used the schedule \((\d+) bytes", said)
     assert taken is not None
-    assert int(taken[1]) > 0
-    assert sum(sent.values()) > int(taken[2])
+    assert int(taken[1]) > 50
+    assert sum(sent.values()) > int(taken[2]) * (ranks == 1)
 
 
 @needs_testbed

@@ -14,10 +14,10 @@ import alltoall
 from alltoall.cli.run import shared_table
 from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.chunks import shards_of
+from alltoall.lowering.programs.messages import messages_of
 from alltoall.runtime.launch import RunSettings
 from alltoall.runtime.metered import Reading
 from alltoall.runtime.needs import demand_of
-from alltoall.runtime.parts import rank_work
 from alltoall.testbed import launch, public, sharing
 from alltoall.testbed.launch import BedWork
 from alltoall.testbed.loads import pair_bytes
@@ -80,7 +80,7 @@ def test_bytes_that_no_job_should_send_are_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The counters of the whole time that jobs run together are held against their files."""
-    work = BedWork(rank_work("ring.json", ALL), 2)
+    work = BedWork("ring.json", messages_of(ALL), bound=2)
     monkeypatch.setattr(sharing, "run_on_bed", lambda *_given, **_named: ALONE)
     monkeypatch.setattr(launch, "pair_bytes", lambda *given: 10 * pair_bytes(*given))
     with (
@@ -102,7 +102,7 @@ def stubbed(
     monkeypatch.setattr(sharing, "run_on_bed", alone)
     monkeypatch.setattr(sharing, "counted", lambda _bed: Counted({}, 0, 0, 0))
     monkeypatch.setattr(sharing, "told", told)
-    short, long, joint = (BedWork(rank_work(name, ALL), 2) for name in seconds)
+    short, long, joint = (BedWork(name, messages_of(ALL), bound=2) for name in seconds)
     return Bed(Plan("none", ALL.problem.topology, 1e6)), [short, long], joint
 
 

@@ -2,7 +2,7 @@
 
 import importlib.util
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,17 @@ import pytest
 
 import alltoall
 from alltoall.cli.workload import fft_table, moe_table
-from alltoall.errors import LimitError, MissingComponentError, UsageError, VerificationError
+from alltoall.errors import (
+    FormatError,
+    LimitError,
+    MissingComponentError,
+    UsageError,
+    VerificationError,
+)
 from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
-from alltoall.runtime.mpiexec import Mpi, find_mpi
+from alltoall.runtime import needs
 from alltoall.topologies.spec import build
 from alltoall.workloads import launch
 from alltoall.workloads.launch import ExchangeSpec, Launch, WaySpec, library_way, require_memory
@@ -44,18 +50,6 @@ def square() -> Schedule:
     return hop_schedule(build("hypercube:2"), 2)
 
 
-@dataclass(frozen=True)
-class Entered(Mpi):
-    """An MPI that starts its ranks behind another command, as one that enters namespaces does."""
-
-    asked: list[int] = field(default_factory=list)
-
-    def command(self, ranks: int, rank_command: list[str]) -> list[str]:
-        """Put `env` before every rank."""
-        self.asked.append(ranks)
-        return super().command(ranks, ["env", "ENTERED=1", *rank_command])
-
-
 @needs_mpi
 @pytest.mark.parametrize("kind", ["mpich", "openmpi"])
 def test_fft3d_of_a_file(kind: str, tmp_path: Path, run: Run) -> None:
@@ -73,19 +67,6 @@ def test_fft3d_of_a_file(kind: str, tmp_path: Path, run: Run) -> None:
     assert set(schedule) == {"way", "carrier", "seconds", "error", *bands}
     assert told["speedup"] == pytest.approx(library["seconds"] / schedule["seconds"])
     assert told["alltoall_speedup"] == pytest.approx(library["alltoall"] / schedule["alltoall"])
-
-
-@needs_mpi
-def test_fft3d_by_three_ways_where_another_mpi_starts_ranks() -> None:
-    """What others plug in is timed beside the rest, and may decide where ranks run."""
-    found = find_mpi("mpich")
-    mpi = Entered(found.kind, found.mpiexec, found.environment)
-    third = WaySpec("third", [ExchangeSpec("alltoall.workloads.over_mpi:ByLibrary")])
-    report = alltoall.fft3d(8, schedule=square(), mpi=mpi, others=[third], **QUICK)
-    assert mpi.asked == [4]
-    assert report.even
-    assert [row.way for row in report.rows] == ["library", "schedule", "third"]
-    assert report.speedup == pytest.approx(report.rows[0].seconds / report.rows[1].seconds)
 
 
 @needs_mpi
@@ -221,7 +202,7 @@ def test_what_is_no_schedule_is_refused(tmp_path: Path) -> None:
     """Routes say nothing of chunks; a schedule of groups has none for most pairs."""
     path = tmp_path / "routes.json"
     alltoall.route("ring:4").save(path)
-    with pytest.raises(UsageError, match="routes; expected a schedule"):
+    with pytest.raises(FormatError, match="expected 'alltoall"):
         alltoall.fft3d(8, schedule=path)
     with pytest.raises(UsageError, match="no chunks for some pairs"):
         alltoall.fft3d(8, schedule=alltoall.schedule("ring:4", groups=[(0, 1), (2, 3)]))
@@ -233,7 +214,7 @@ def test_what_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatc
         alltoall.fft3d(10_000, ranks=4)
     with pytest.raises(LimitError, match="take fewer tokens"):
         alltoall.moe(1 << 24, hidden=4096, ranks=4)
-    monkeypatch.setattr(launch, "available_bytes", lambda: None)
+    monkeypatch.setattr(needs, "available_bytes", lambda: None)
     require_memory(1 << 60, 4, "it is not known")
 
 

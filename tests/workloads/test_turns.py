@@ -23,13 +23,13 @@ class Pair:
         """Note that all ranks wait."""
         self.events.append("barrier")
 
-    def share(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """Return this rank's times and the other's."""
         return [value, self.other]
 
     def collect(self, value: Any) -> list[Any]:
         """Return the same."""
-        return self.share(value)
+        return self.gather(value)
 
     def close(self) -> None:
         """Nothing is held."""

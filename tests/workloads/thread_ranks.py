@@ -35,7 +35,7 @@ class ThreadRanks:
         """Wait for all threads."""
         self.hub.barrier.wait()
 
-    def share(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """Return the values of all threads."""
         self.hub.values[self.rank] = value
         self.barrier()
@@ -45,7 +45,7 @@ class ThreadRanks:
 
     def collect(self, value: Any) -> list[Any] | None:
         """Return the values of all threads at the first."""
-        found = self.share(value)
+        found = self.gather(value)
         return found if self.rank == 0 else None
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class ThreadExchange:
     def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
         """Copy what the others send."""
         rank, size = self.ranks.rank, self.ranks.size
-        here, sent = np.array(rank), self.ranks.share(send.copy())
+        here, sent = np.array(rank), self.ranks.gather(send.copy())
         for source in map(np.array, range(size)):
             count = int(shard.of(source, here))
             begin, to = int(shard.in_input(source, here)), int(shard.in_output(source, here))

@@ -78,8 +78,16 @@ class Row:
     ratio: float | None
 
 
+class Plain:
+    """A report that can be printed as JSON."""
+
+    def to_json(self: Any) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return asdict(self)
+
+
 @dataclass(frozen=True)
-class Report:
+class Report(Plain):
     """The result of a run: rows by size, and every violation; valid if there is none.
 
     `links_emulated` says whether transfers took as long as on the links of the topology.
@@ -91,10 +99,6 @@ class Report:
     links_emulated: bool
     rows: tuple[Row, ...]
     violations: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)
 
 
 def report_from_json(value: dict[str, Any]) -> Report:

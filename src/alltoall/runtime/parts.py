@@ -1,5 +1,6 @@
 """The work of a rank: its part of a schedule, messages or a program."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
@@ -15,6 +16,7 @@ from alltoall.ir.files.npz import is_archive
 from alltoall.ir.files.text import decode, read_bytes, require_size
 from alltoall.ir.messages import Messages, RankMessages
 from alltoall.ir.program import Program
+from alltoall.ir.quantities import parse_sizes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.words import kind_in_words
 from alltoall.lowering import MAX_LOWERED_BYTES, kind_of, parse_lowered
@@ -48,18 +50,42 @@ def all_parts(work: Schedule | Messages) -> Messages:
     return found
 
 
+FILES = {".json", ".npz", ".gz", ".messages", ".txt"}
+"""Suffixes of file names, which are no SPECs even if the file is missing."""
+
+
 def is_spec(given: object) -> bool:
-    """Return whether an input is a SPEC: a text that names no file."""
-    return isinstance(given, str) and not Path(given).exists()
+    """Return whether an input is a SPEC: a text that neither names a file nor looks like one."""
+    path = Path(given) if isinstance(given, str) else None
+    return bool(path and not path.exists() and path.name == given and path.suffix not in FILES)
+
+
+def schedule_for(
+    given: Given, progress: Callable[[str], None] | None = None
+) -> Schedule | Messages:
+    """Return a schedule or messages: as given, read from a file, or made for a SPEC."""
+    if isinstance(given, Schedule | Messages):
+        return given
+    if is_spec(given):
+        told = {} if progress is None else {"progress": progress}
+        found: Schedule = import_module(SCHEDULER).schedule(given, **told)
+        return found
+    return read_schedule(Path(given))
 
 
 def messages_for(given: Given) -> Messages:
     """Return the messages of the input: as given, read from a file, or made for a SPEC."""
-    if isinstance(given, Schedule | Messages):
-        return all_parts(given)
-    if is_spec(given):
-        return all_parts(import_module(SCHEDULER).schedule(given))
-    return read_messages(Path(given))
+    return all_parts(schedule_for(given))
+
+
+def least_size(size: int | str) -> int:
+    """Return the bytes of a least size such as 4K, 0 if it is empty."""
+    if isinstance(size, int):
+        return size
+    found = parse_sizes(size) if size.strip() not in ("", "0") else (0,)
+    if len(found) != 1:
+        raise UsageError(f"{size!r}; expected one size, such as 4096 or 64K")
+    return found[0]
 
 
 def read_messages(path: Path) -> Messages:

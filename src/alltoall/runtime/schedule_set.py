@@ -11,8 +11,7 @@ from pathlib import Path
 from alltoall.check.program.messages import check_messages
 from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.messages import Messages
-from alltoall.ir.quantities import parse_sizes
-from alltoall.runtime.parts import Given, messages_for
+from alltoall.runtime.parts import Given, least_size, messages_for
 
 FILES, LEAST = "ALLTOALL_SCHEDULES", "ALLTOALL_MIN_BYTES"
 """Environment variables with the files and the least size."""
@@ -40,7 +39,7 @@ class ScheduleSet:
         """Return the files, separated by colons, and the size in the environment."""
         files = [Path(each) for each in variables.get(FILES, "").split(os.pathsep) if each]
         try:
-            return cls(files, _size(variables.get(LEAST, "")))
+            return cls(files, least_size(variables.get(LEAST, "")))
         except UsageError as error:
             return cls(problems=[f"{LEAST}: {error}"])
 
@@ -68,11 +67,6 @@ class ScheduleSet:
             self.problems.append(f"{_named(given)}: {str(error) or type(error).__name__}")
         else:
             self._read[found.chunks.ranks] = found
-
-
-def _size(text: str) -> int:
-    """Return the bytes of a size such as 4K, 0 if unset."""
-    return 0 if text.strip() in ("", "0") else parse_sizes(text)[0]
 
 
 def _named(given: Given) -> str:

@@ -98,7 +98,7 @@ class Call:
         return by_schedule
 
     def _given(self) -> Tensor:
-        parts = [bytes_of(_plain(each), "input") for each in self.inputs]
+        parts = [bytes_of(_plain(each)) for each in self.inputs]
         given = parts[0] if len(parts) == 1 else torch.cat(parts)
         # Of a tensor that is sent and filled at once, the schedule reads what it must not fill yet.
         shared = {each.untyped_storage().data_ptr() for each in self.outputs}
@@ -110,7 +110,7 @@ class Call:
 
     def _taken(self) -> Tensor:
         if self._in_place():
-            return bytes_of(self.outputs[0], "output")
+            return bytes_of(self.outputs[0])
         total = sum(size_of(each) for each in self.outputs)
         return torch.empty(total, dtype=torch.uint8, device=self.device)
 

@@ -23,20 +23,16 @@ from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.node_tables import read_node_values
 from alltoall.ir.files.text import write_text
 from alltoall.ir.messages import Messages
-from alltoall.ir.quantities import parse_sizes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.runtime.engine.build import build, cache_folder, find_mpicc
-from alltoall.runtime.parts import SCHEDULER, all_parts, read_schedule
+from alltoall.runtime.parts import SCHEDULER, all_parts, is_spec, least_size, read_schedule
 
 MARK = "@"
 """Separates a file from its least size."""
 
 TOPOLOGIES = "alltoall.topologies.public"
 """By name, like the scheduler: only a SPEC needs it."""
-
-FILES = {".json", ".npz", ".gz", ".messages", ".txt"}
-"""Suffixes of file names, which are no SPECs even if the file is missing."""
 
 _HOST = re.compile(r"[A-Za-z0-9._-]*[A-Za-z_-][A-Za-z0-9._-]*")
 """A host name has a letter and no colon."""
@@ -100,7 +96,7 @@ def wrap(
     if report and quiet:
         raise UsageError("--report with --quiet: one prints a line, the other none; leave one out")
     say = progress or (lambda _: None)
-    wrapped = [_wrapped(each, _size(min_bytes), rank_map, say) for each in files]
+    wrapped = [_wrapped(each, least_size(min_bytes), rank_map, say) for each in files]
     engine = build(find_mpicc(mpicc, launcher))
     lines = [word for word, asked in (("report", report), ("quiet", quiet)) if asked]
     lines += [line for index, each in enumerate(wrapped) for line in each.lines(index)]
@@ -126,8 +122,8 @@ def _wrapped(
     else:
         path, size = file_and_size(given)
         label = path.name if path.exists() else str(path)
-        least = least if size is None else _size(size)
-        work = schedule_for(str(path), say) if is_spec(path) else read_schedule(_file(path))
+        least = least if size is None else least_size(size)
+        work = kept_schedule(str(path), say) if is_spec(str(path)) else read_schedule(_file(path))
     messages = all_parts(work)
     judged = check_messages(messages)
     if not judged.correct:
@@ -140,12 +136,7 @@ def _wrapped(
     return Wrapped(label, messages, least, world=_world(Path(rank_map), topology))
 
 
-def is_spec(path: Path) -> bool:
-    """Return whether a word is the SPEC of a topology, not the name of a file."""
-    return not path.exists() and path.name == str(path) and path.suffix not in FILES
-
-
-def schedule_for(spec: str, say: Callable[[str], None]) -> Schedule:
+def kept_schedule(spec: str, say: Callable[[str], None]) -> Schedule:
     """Return the schedule for a SPEC, from the cache if possible."""
     topology: Topology = import_module(TOPOLOGIES).topology(spec)
     columns = (topology.tail, topology.head, topology.capacity, topology.terminals)
@@ -195,15 +186,6 @@ def _file(path: Path) -> Path:
     if not path.exists():
         raise UsageError(f"no file {path}; expected a saved schedule, or its messages")
     return path
-
-
-def _size(size: int | str) -> int:
-    if isinstance(size, int):
-        return size
-    found = parse_sizes(size) if size not in ("", "0") else (0,)
-    if len(found) != 1:
-        raise UsageError(f"{size!r}; expected one size, such as 4096 or 64K")
-    return found[0]
 
 
 def _world(path: Path, topology: Topology) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """The work of a host: thousands of TCP flows, one per route.
 
-A rank listens, connects its outgoing flows, and accepts incoming ones, identified by their
-destination address. Then it repeats: prepare, wait for the common start, move all bytes
+A rank listens, connects its outgoing flows, and accepts incoming ones, identified by their two
+addresses. Then it repeats: prepare, wait for the common start, move all bytes
 (`moving.py`), and report the end time over a socket outside the fabric. Bytes are checked when all
 have ended.
 """
@@ -118,7 +118,7 @@ class Rank:
             self.events.register(made.fileno(), select.EPOLLOUT)
         # Routes of a pair may share an address, but each is answered by another.
         known = {
-            (_packed(shared(address) if self.job.get("ways") else address), _packed(own)): number
+            (_packed(own), _packed(shared(address) if self.job.get("ways") else address)): number
             for number, (_source, to, own, address, _phase) in enumerate(self.flows)
             if to == self.rank
         }
@@ -165,9 +165,9 @@ class Rank:
     def _accept(self, known: dict[tuple[bytes, bytes], int]) -> None:
         with suppress(BlockingIOError):
             while True:
-                made, peer = self.door.accept()
+                made, (own, *_) = self.door.accept()
                 made.setblocking(False)
-                self.into[known[_packed(made.getsockname()[0]), _packed(peer[0])]] = made
+                self.into[known[_packed(own), _packed(made.getsockname()[0])]] = made
 
     def _prepare(self, order: dict[str, Any]) -> dict[str, Any]:
         """Get ready for shards of another size."""

@@ -1,9 +1,9 @@
 """Run a schedule or its lowered form on a fabric, and the library's own all-to-all."""
 
 import reprlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import getpid
 from pathlib import Path
 from statistics import median
@@ -17,40 +17,34 @@ from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.ir.topology import Topology
 from alltoall.runtime.launch import LaunchContext, RunSettings, run_ranks
 from alltoall.runtime.metered import Reading
-from alltoall.runtime.mpiexec import Mpi, find_mpi
-from alltoall.runtime.needs import Runnable, demand_of
+from alltoall.runtime.needs import demand_of
 from alltoall.runtime.parts import RankWork
 from alltoall.testbed.loads import device_bytes, differences, pair_bytes
 from alltoall.testbed.namespaces import Bed, Counted, counted, cut_since, down, remove_orphans, up
 from alltoall.testbed.plan import IDENTITY, NETWORK
 from alltoall.testbed.report import BedReport, BedRow, RanksPerHost
 
-DEVICE_VARIABLES = ("FI_TCP_IFACE", "GLOO_SOCKET_IFNAME")
-"""Variables that set the network device of MPICH and gloo."""
-
-KIND = "mpich"
-"""The MPI whose ranks find each other through their launcher in any namespace."""
+DEVICE_VARIABLES = ("FI_TCP_IFACE", "GLOO_SOCKET_IFNAME", "OMPI_MCA_btl_tcp_if_include")
+"""Variables that set the network device of MPICH, gloo and Open MPI."""
 
 
-def device_variables(scheduled: bool) -> dict[str, str]:
-    """Return the variables that select addresses: of neighbours, or of the routed network."""
-    return dict.fromkeys(DEVICE_VARIABLES, IDENTITY if scheduled else NETWORK)
+def on_nodes(
+    bed: Bed,
+    scheduled: bool,
+    ranks: Sequence[int] = (),
+    under: Mapping[str, str] | None = None,
+    watch: Callable[[], str | None] = lambda: None,
+) -> LaunchContext:
+    """Return the nodes of a fabric as the place of ranks, one each or so many.
 
-
-def placed(mpi: Mpi, bed: Bed, scheduled: bool, ranks: Sequence[int] = ()) -> Mpi:
-    """Return an MPI whose ranks are on the nodes of a fabric, one each or so many."""
-    require_kind(mpi)
-    environment = {**mpi.environment, **device_variables(scheduled)}
-    return replace(mpi, environment=environment, place=tuple(bed.prefix(ranks)))
-
-
-def require_kind(mpi: Mpi) -> None:
-    """Refuse an MPI whose ranks could not reach their launcher from another namespace."""
-    if mpi.kind != KIND:
-        raise UsageError(
-            f"{mpi.mpiexec} is of {mpi.kind}, whose ranks reach their launcher over a network that "
-            f"a fabric does not have; expected --mpi {KIND}"
-        )
+    A schedule is for neighbours, and uses their addresses; a library knows none, and is given the
+    routed network. `watch` returns a further reason to end all ranks than a cut.
+    """
+    variables = dict.fromkeys(DEVICE_VARIABLES, IDENTITY if scheduled else NETWORK)
+    more = dict(under or {})
+    return LaunchContext(
+        tuple(bed.prefix(ranks)), variables | more, lambda: cut_since(bed) or watch()
+    )
 
 
 MOST_RANKS = 128
@@ -73,25 +67,14 @@ class Hosted:
 
 
 @dataclass(frozen=True, eq=False)
-class BedWork:
+class BedWork(RankWork):
     """The work of a fabric's terminals, and the bound of its demand.
 
     `bound` is the least time that any all-to-all takes, in shards over capacity 1.
     """
 
-    work: RankWork
-    bound: float
+    bound: float = 0.0
     hosted: Hosted | None = None
-
-    @property
-    def name(self) -> str:
-        """The name in messages."""
-        return self.work.name
-
-    @property
-    def parts(self) -> Runnable:
-        """The work of each terminal."""
-        return self.work.parts
 
     def shard(self, size: int) -> PerShard:
         """Return the bytes that terminals send each other if ranks have shards of a size."""
@@ -194,18 +177,12 @@ def told(
 
     `gates` are those of `run_ranks`; `watch` returns a further reason to end all ranks.
     """
-    if through == "mpi":
-        settings = replace(settings, mpi=settings.mpi or KIND)
-        require_kind(find_mpi(settings.mpi))
-    # A schedule is for neighbours; a library knows none, and is given a network.
-    variables = device_variables(scheduled=way == "ours")
-    hosted = work.hosted
-    prefix = tuple(bed.prefix(() if hosted is None else hosted.ranks))
+    ours, hosted = way == "ours", work.hosted
     if hosted is None:
-        place = LaunchContext(prefix, variables, lambda: cut_since(bed) or watch())
-        return run_ranks(work.work, through, settings, subject, place, way, gates)
-    under = variables | (hosted.environment if way == "ours" else {})
-    place = LaunchContext(prefix, under, lambda: cut_since(bed) or watch())
+        place = on_nodes(bed, ours, watch=watch)
+        return run_ranks(work, through, settings, subject, place, way, gates)
+    under = hosted.environment if ours else {}
+    place = on_nodes(bed, ours, hosted.ranks, under, watch)
     found = run_ranks(hosted.every, through, settings, subject, place, "native", gates)
     library = found["runtime"].partition(",")[0]
     return {**found, "runtime": f"{library}, {found['native']} of ranks on hosts under wrap"}

@@ -25,10 +25,10 @@ from alltoall.testbed.steering import steer, steered
 Bytes = NDArray[np.uint8]
 
 
-def prepared(bed: Bed, routes: Routes, folder: Path, steering: str = "plain") -> dict[str, str]:
+def prepared(bed: Bed, routes: Routes, folder: Path) -> dict[str, str]:
     """Install routes on the fabric; return the options of a rank's `ByRoutes`."""
     library, found = mover(), steered(bed.plan, routes)
-    steer(bed, found, steering)
+    steer(bed, found, "plain")
     saved, job = folder / "routes.npz", folder / "flows.json"
     found.routes.save(saved)
     flows = flows_of(found, None, routes)

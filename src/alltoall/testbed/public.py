@@ -30,7 +30,6 @@ from alltoall.runtime.wrap import wrap
 from alltoall.schedules.public import schedule
 from alltoall.testbed.drill import Run, drill
 from alltoall.testbed.launch import (
-    KIND,
     BedWork,
     Hosted,
     ranks_on,
@@ -81,7 +80,8 @@ def run_on_testbed(given: Subject, run: RunSettings, asked: BedSettings) -> BedR
             parts = rank_work(name, subject, file)
             verify(parts.parts)
             require_runnable(parts, asked.through, None, run)
-            work = BedWork(parts, solve(bed.plan.topology, demand=demand_of(parts.parts)).bound)
+            bound = solve(bed.plan.topology, demand=demand_of(parts.parts)).bound
+            work = BedWork(name, parts.parts, file, bound)
         return run_on_bed(bed, work, run, asked.through, asked.native)
 
 
@@ -135,15 +135,17 @@ def _work(bed: Bed, answer: Schedule, name: str, run: RunSettings, asked: BedSet
     pairs = pair_bytes(work.parts, shards_of(demand_of(work.parts), unit))
     require_paths(bed, answer, pairs, unit)
     if asked.ranks_per_host is None:
-        return BedWork(work, answer.bound)
+        return BedWork(name, work.parts, bound=answer.bound)
     ranks = ranks_on(asked.ranks_per_host, len(bed.plan.topology.terminals))
     hosted = _hosted(answer, ranks, run, asked.through)
     require_memory([hosted.every.parts], run.sizes)
     demand = np.outer(ranks, ranks).astype(np.float64)
     np.fill_diagonal(demand, 0.0)
     if len(set(ranks)) == 1:
-        return BedWork(work, answer.bound * ranks[0] ** 2, hosted)
-    return BedWork(work, solve(bed.plan.topology, demand=demand).bound, hosted)
+        bound = answer.bound * ranks[0] ** 2
+    else:
+        bound = solve(bed.plan.topology, demand=demand).bound
+    return BedWork(name, work.parts, None, bound, hosted)
 
 
 def _hosted(answer: Schedule, ranks: tuple[int, ...], run: RunSettings, through: str) -> Hosted:
@@ -157,7 +159,7 @@ def _hosted(answer: Schedule, ranks: tuple[int, ...], run: RunSettings, through:
         )
     total = sum(ranks)
     every = rank_work(f"{total} ranks", schedule(f"complete:{total}"))
-    mpi = find_mpi(run.mpi or KIND)
+    mpi = find_mpi(run.mpi)
     environment = wrap([answer], launcher=str(mpi.mpiexec), quiet=True)
     return Hosted(ranks, every, environment)
 

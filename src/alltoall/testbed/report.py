@@ -1,9 +1,10 @@
 """Reports of runs on a fabric: a row per size, or one per job."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
+from alltoall.runtime.bench import Plain
 from alltoall.testbed.shares import WEIGHTS
 from alltoall.topologies.given import Given
 
@@ -81,7 +82,7 @@ class Recovery:
 
 
 @dataclass(frozen=True)
-class BedReport:
+class BedReport(Plain):
     """The result of a run on a fabric; valid if all bytes and counters are right."""
 
     fabric: str
@@ -94,10 +95,6 @@ class BedReport:
     rows: tuple[BedRow, ...]
     violations: tuple[str, ...]
     recovery: Recovery | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ class SharedJob:
 
 
 @dataclass(frozen=True)
-class SharedReport:
+class SharedReport(Plain):
     """The result of several jobs on one fabric; valid as a `BedReport` is.
 
     `together_seconds` is the time of the slowest job while all run uncoordinated. `joint_seconds`
@@ -141,7 +138,3 @@ class SharedReport:
     retransmits: int
     drops: int
     rows: tuple[BedRow, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)

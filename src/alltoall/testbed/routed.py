@@ -9,24 +9,26 @@ the acknowledgements of routes that are answered over it.
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from alltoall.errors import LimitError, UsageError, VerificationError
+from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.arrays import Floats, Ints, rows
 from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.ir.files.json.values import read_json, write_json
 from alltoall.ir.routes import Routes
 from alltoall.lowering.options import STEERING
-from alltoall.runtime.needs import PATTERN_BYTES, RANK_BYTES, available_bytes
+from alltoall.runtime.needs import PATTERN_BYTES, RANK_BYTES, SMALLER, require_free
 from alltoall.runtime.processes import Command, grouped
 from alltoall.testbed.loads import MOST_ACKS, MOST_HEADERS
 from alltoall.testbed.moving import mover
 from alltoall.testbed.namespaces import Bed, cut_since
 from alltoall.testbed.ports import PORTS
 from alltoall.testbed.report import BedRow
-from alltoall.testbed.shares import BUFFER, WEIGHTS, Pieces, buffers_of, pieces_of
+from alltoall.testbed.shares import WEIGHTS, Pieces, buffers_of, pieces_of
 from alltoall.testbed.steering import Steered, segments, steer, steered
 
 PACE = 1.02
@@ -64,15 +66,16 @@ def run_routes(
     weights: str = "weights",
     steering: str = "plain",
     phase: Ints | None = None,
-    buffer: int = BUFFER,
     timeout: float = 300.0,
     silence: float = SILENCE,
+    hosts: Sequence[str] = (),
 ) -> tuple[BedRow, ...]:
     """Install routes on a fabric, run them at every size, and return the measurements.
 
-    `weights` is one of `WEIGHTS`; `phases` needs the `phase` of each route. `buffer` limits the
-    bytes of a flow in transit, per hop. Raise if a byte is wrong, after `timeout` seconds, or if a
-    host receives nothing for `silence` seconds; a row says whether link counters were as expected.
+    `weights` is one of `WEIGHTS`; `phases` needs the `phase` of each route. Raise if a byte is
+    wrong, after `timeout` seconds, or if a host receives nothing for `silence` seconds; a row says
+    whether link counters were as expected. `hosts` are the addresses of terminals between which
+    single routes are installed already.
     """
     _check(routes, sizes, weights, steering, phase)
     found = steered(bed.plan, routes)
@@ -81,7 +84,13 @@ def run_routes(
     _require_memory(shards)
     rates = bed.plan.rates if weights == "paced" else None
     library = mover()  # before the fabric is touched: it needs a compiler
-    steer(bed, found, steering)
+    if hosts:
+        own, address = (
+            [hosts[end] for end in ends] for ends in (found.routes.source, found.routes.destination)
+        )
+        found = replace(found, own=own, address=address)
+    else:
+        steer(bed, found, steering)
     subject = f"the run of routes on {routes.problem.topology.name}"
     job = {
         "bed": bed.plan.name,
@@ -94,7 +103,7 @@ def run_routes(
             {
                 "bytes": size,
                 "counts": shard.most if shard.counts is None else shard.counts.tolist(),
-                **told_flows(found.routes, found.back, cut, buffer, rates),
+                **told_flows(found.routes, found.back, cut, rates),
             }
             for size, shard, cut in zip(sizes, shards, cuts, strict=True)
         ],
@@ -138,14 +147,9 @@ def _check(
 
 
 def _require_memory(shards: list[PerShard]) -> None:
-    available = available_bytes()
     most = max(shards, key=lambda shard: shard.stored)
     needed = most.ranks * (RANK_BYTES // 4 + PATTERN_BYTES * most.most) + BUFFERS * most.stored
-    if available is not None and needed > available:
-        raise LimitError(
-            f"shards of {most.most:,} bytes take {needed:,} bytes of memory in {most.ranks} ranks "
-            f"and {available:,} are free; use smaller shards (--bytes)"
-        )
+    require_free(needed, f"shards of {most.most:,} bytes in {most.ranks} ranks", SMALLER)
 
 
 def flows_of(found: Steered, phase: Ints | None, given: Routes) -> list[list[Any]]:
@@ -155,14 +159,13 @@ def flows_of(found: Steered, phase: Ints | None, given: Routes) -> list[list[Any
     if phase is not None:
         # Routes are in file order, and ways back have no phase of their own.
         phases[routes.weight > 0] = phase[np.lexsort((given.destination, given.source))]
-    own = [found.address[back] for back in found.back.tolist()]
     ends = rows(routes.source, routes.destination)
-    each = zip(ends, own, found.address, phases.tolist(), strict=True)
+    each = zip(ends, found.own, found.address, phases.tolist(), strict=True)
     return [[*pair, here, there, number] for pair, here, there, number in each]
 
 
 def told_flows(
-    routes: Routes, back: Ints, cut: Pieces, buffer: int = BUFFER, rates: Floats | None = None
+    routes: Routes, back: Ints, cut: Pieces, rates: Floats | None = None
 ) -> dict[str, Any]:
     """Return the pieces, the buffer and the pace of each flow; paced only if links have `rates`."""
     carried = cut.bytes_of(routes.count)
@@ -171,7 +174,7 @@ def told_flows(
         pace = (PACE * carried / float((_payload(routes, carried) / rates).max())).tolist()
     return {
         "pieces": cut.by_route(routes.count),
-        "buffer": buffers_of(routes, back, cut, buffer),
+        "buffer": buffers_of(routes, back, cut),
         "pace": pace,
     }
 

@@ -61,12 +61,12 @@ class Pieces:
         return found
 
 
-def buffers_of(routes: Routes, back: Ints, cut: Pieces, buffer: int = BUFFER) -> list[int]:
+def buffers_of(routes: Routes, back: Ints, cut: Pieces) -> list[int]:
     """Return the send buffer of each flow; `back` are the routes of acknowledgements."""
     carried = cut.bytes_of(routes.count)
     hops = routes.hops
     mean = carried[carried > 0].mean()
-    share = buffer * (hops + hops[back]) / 2 * carried / mean
+    share = BUFFER * (hops + hops[back]) / 2 * carried / mean
     sizes: list[int] = np.maximum(LEAST_BUFFER, share).astype(np.int64).tolist()
     return sizes
 

@@ -38,11 +38,13 @@ LINKS, ENDS = "fc01::/16", "fc02::/16"
 class Steered:
     """Routes on a fabric, in the order of their addresses, and the return route of each.
 
-    Route r has `address[r]`; its acknowledgements take route `back[r]`. Return routes without
-    demand have weight 0. `bound` is the certified bound of the original routes.
+    Route r goes from address `own[r]` to `address[r]`; its acknowledgements take route `back[r]`.
+    Return routes without demand have weight 0. `bound` is the certified bound of the original
+    routes.
     """
 
     routes: Routes
+    own: list[str]
     address: list[str]
     back: Ints
     bound: float
@@ -52,7 +54,8 @@ def steered(plan: Plan, routes: Routes) -> Steered:
     """Return routes as a fabric of the same topology is to carry them."""
     whole = with_ways_back(_on_fabric(plan, routes))
     ordered, _ = in_file_order(whole)
-    return Steered(ordered, route_addresses(ordered), _backs(ordered), routes.bound)
+    address, back = route_addresses(ordered), _backs(ordered)
+    return Steered(ordered, [address[each] for each in back], address, back, routes.bound)
 
 
 def batches(plan: Plan, found: Steered, steering: str) -> dict[int, str]:

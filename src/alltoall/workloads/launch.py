@@ -1,27 +1,24 @@
-"""Start the ranks of a workload on this machine, and return the first rank's result.
-
-A custom `Mpi` decides where ranks run: its `command` may enter a network namespace for every rank,
-and its `variables` are theirs.
-"""
+"""Start the ranks of a workload on this machine, and return the first rank's result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from alltoall.errors import LimitError, UsageError, VerificationError
+from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.text import write_text
 from alltoall.ir.messages import Messages
 from alltoall.runtime.launch import (
+    HERE,
     LONGEST,
-    build_engine,
-    rank_commands,
-    result_of,
+    RESULTS,
+    LaunchContext,
+    start_ranks,
     worker_command,
 )
-from alltoall.runtime.mpiexec import Mpi, find_mpi
-from alltoall.runtime.needs import RANK_BYTES, available_bytes
+from alltoall.runtime.mpiexec import find_mpi
+from alltoall.runtime.needs import RANK_BYTES, require_free
 from alltoall.runtime.processes import grouped
 from alltoall.workloads.ranks import Turns
 
@@ -85,10 +82,12 @@ def schedule_way(on: str, name: str, messages: Sequence[Messages]) -> WaySpec:
     return WaySpec(name, [ExchangeSpec(make, messages=each) for each in messages])
 
 
-def run_ranks(launch: Launch, mpi: Mpi | str | None = None) -> dict[str, Any]:
+def run_ranks(
+    launch: Launch, mpi: str | None = None, place: LaunchContext = HERE
+) -> dict[str, Any]:
     """Start the ranks, wait for them, and return their result; raise its violations.
 
-    `mpi` is for ranks of MPI: its kind, the path of its mpiexec, or an `Mpi` that starts them.
+    `mpi` is for ranks of MPI: its kind, or the path of its mpiexec.
     """
     subject = f"the workload {launch.workload} on {launch.on}"
     with grouped() as group:
@@ -100,17 +99,19 @@ def run_ranks(launch: Launch, mpi: Mpi | str | None = None) -> dict[str, Any]:
             "parameters": dict(launch.parameters),
             "turns": asdict(launch.turns),
             "timeout": launch.timeout,
-            "results": str(group.folder / "report.json"),
+            "results": str(group.folder / RESULTS),
         }
         worker = worker_command("alltoall.workloads.ranks:run_workload", job, group.folder)
-        chosen = None
-        if launch.on == "mpi":
-            chosen = mpi if isinstance(mpi, Mpi) else find_mpi(mpi)
-            build_engine(chosen)
-        commands = rank_commands(worker, launch.on, launch.ranks, group.folder, chosen)
-        group.run(commands, launch.timeout, subject)
-        found = result_of(group.folder / "report.json", commands[0], subject)
-    violations = found.pop("violations")
+        chosen = find_mpi(mpi) if launch.on == "mpi" else None
+        if chosen and any(each.messages for way in launch.ways for each in way.exchanges):
+            chosen.engine()  # once, not by all ranks
+        end = (launch.timeout, subject, place, chosen)
+        found = start_ranks(group, worker, launch.on, launch.ranks, *end)
+        violations = found.pop("violations")
+        if chosen:
+            said = (group.folder / "mpi.log").read_text(encoding="utf-8", errors="replace")
+            # What `wrap` says of calls that were the library's own.
+            violations += [line for line in said.splitlines() if "used the schedule" in line]
     if violations:
         raise VerificationError(subject, violations)
     return found
@@ -118,12 +119,7 @@ def run_ranks(launch: Launch, mpi: Mpi | str | None = None) -> dict[str, Any]:
 
 def require_memory(needed: int, ranks: int, remedy: str) -> None:
     """Refuse a workload that exceeds the memory of this machine."""
-    total, available = needed + ranks * RANK_BYTES, available_bytes()
-    if available is not None and total > available:
-        raise LimitError(
-            f"{ranks} ranks would take {total / 2**30:,.1f} GiB of memory together, and "
-            f"{available / 2**30:,.1f} GiB is free; {remedy}"
-        )
+    require_free(needed + ranks * RANK_BYTES, f"{ranks} ranks", remedy)
 
 
 def _way_job(way: WaySpec, index: int, folder: Path) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Layer:
         # Rows by expert, and so by rank; where the row of each choice then lies.
         self._order = np.argsort(self._expert.ravel(), kind="stable")
         self._place = np.argsort(self._order, kind="stable")
-        table = np.array(ranks.share(router.sent(ranks.rank)))
+        table = np.array(ranks.gather(router.sent(ranks.rank)))
         between = rows_between(router, table) * router.row_bytes
         self.there = PerShard(router.ranks, counts=between)
         self.back = PerShard(router.ranks, counts=between.T)
@@ -128,7 +128,7 @@ def _checked(ranks: Ranks, layer: Layer, expected: Rows, way: Way) -> tuple[floa
         subject = f"{name} by {way.name}"
         violations += wrong_shards(ranks, as_bytes(sent), as_bytes(found), shard, subject)
     error = float(np.abs(layer.result - expected).max())
-    errors = ranks.share(error)
+    errors = ranks.gather(error)
     violations += [
         f"by {way.name}: the result of rank {rank} is off by {each:.1e} from what it computes "
         "without the others; expected the same bits"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,12 @@ from alltoall.ir.schedule import Schedule
 from alltoall.ir.words import kind_in_words
 from alltoall.loading import load
 from alltoall.lp.settings import silent
-from alltoall.runtime.mpiexec import Mpi, find_mpi
-from alltoall.runtime.parts import all_parts, is_spec
+from alltoall.runtime.mpiexec import find_mpi
+from alltoall.runtime.parts import Given, all_parts, schedule_for
 from alltoall.runtime.wrap import wrap
 from alltoall.schedules.public import Solver
 from alltoall.schedules.public import schedule as make_schedule
-from alltoall.testbed.launch import KIND, placed, ranks_on
+from alltoall.testbed.launch import on_nodes, ranks_on
 from alltoall.testbed.namespaces import Bed
 from alltoall.testbed.over_routes import prepared
 from alltoall.testbed.public import bed_for, require_same
@@ -54,17 +54,14 @@ from alltoall.workloads.spectrum import Pencils, parse_grid, parse_pencils
 BY_ROUTES = "alltoall.testbed.over_routes:ByRoutes"
 """Factory of an exchange along routes, in a rank on a testbed."""
 
-Scheduled: TypeAlias = Schedule | Messages | str | PathLike[str]
-"""A schedule, its messages, the path of either, or a SPEC."""
-
 
 def fft3d(
     grid: str | int | tuple[int, int, int],
     *,
     pencils: str | tuple[int, int] | None = None,
-    schedule: Scheduled | None = None,
+    schedule: Given | None = None,
     ranks: int | None = None,
-    mpi: str | Mpi | None = None,
+    mpi: str | None = None,
     iterations: int = Turns.iterations,
     warmup: int = Turns.warmup,
     seed: int = 0,
@@ -73,7 +70,6 @@ def fft3d(
     fabric: str | None = None,
     ranks_per_host: RanksPerHost | None = None,
     routes: Sequence[Routes | str | PathLike[str]] | None = None,
-    others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> FftReport:
     """Time a distributed 3D FFT over MPI ranks.
@@ -100,10 +96,9 @@ def fft3d(
     """
     require_seed(seed)
     sides, turns = parse_grid(grid), Turns(iterations, warmup)
-    if pencils and (routes or ranks_per_host):
-        other = "routes" if routes else "ranks per host"
-        raise UsageError(f"pencils and {other}; expected one of them, which is for slabs")
-    given = None if schedule is None else _opened(schedule, progress)
+    if pencils and routes:
+        raise UsageError("pencils and routes; expected one of them: routes are for slabs")
+    given = None if schedule is None else schedule_for(schedule, progress)
     messages = None if given is None else _messages(given)
     size = None if pencils is None else parse_pencils(pencils)
     hosts = _hosts(messages, ranks_per_host, rate or fabric, routes)
@@ -117,19 +112,21 @@ def fft3d(
     ways = _ways("mpi", "schedule", messages, hosts)
     if size and count > min(sides[:2]):
         ways = []
+    under = [given] if isinstance(given, Schedule) else []
     needed = fft_bytes(Pencils(sides, count), GATHERED_POINTS) if ways else 0
     if size:
         needed += fft_bytes(cut, GATHERED_POINTS)
         slabs = [replace(way, name=f"{way.name}, slabs") for way in ways]
-        ways = [*_ways_of_pencils(cut, given, progress), *slabs]
+        schedules = _pencil_schedules(cut, given, hosts, progress)
+        ways = [*_ways_of_pencils(cut, schedules, hosts), *slabs]
+        under += schedules
     require_memory(needed, count, "take a smaller grid")
-    ways += others
     # Over slow links it would take longer to gather a grid than all that is measured.
     gathered = GATHERED_POINTS if rate is None and fabric is None else 0
     parameters = {"grid": sides, "seed": seed, "gathered_points": gathered, "pencils": size}
     progress(f"{count} ranks at work")
     launch = Launch("fft3d", parameters, count, ways, turns, parse_seconds(timeout))
-    with _where(given, mpi, rate, fabric, routes or (), hosts) as where:
+    with _where(given, mpi, rate, fabric, routes or (), hosts, under) as where:
         found = where.run(launch)
     return fft_report(cut, found, where.links)
 
@@ -157,28 +154,47 @@ def _ways(on: str, name: str, messages: Messages | None, hosts: Sequence[int]) -
     return [library, ours]
 
 
+def _pencil_schedules(
+    cut: Pencils,
+    given: Schedule | Messages | None,
+    hosts: Sequence[int],
+    progress: Callable[[str], None],
+) -> list[Schedule]:
+    """Return schedules for all rows and all columns of ranks, on the network of a schedule."""
+    if given is None:
+        return []
+    if not isinstance(given, Schedule):
+        raise UsageError(
+            "messages and pencils; expected a schedule or a SPEC, on whose network schedules for "
+            "rows and columns are made"
+        )
+    each = hosts[0] if hosts else 1
+    if any(ranks != each for ranks in hosts) or cut.columns % each:
+        raise UsageError(
+            f"pencils {cut.rows}x{cut.columns} of {','.join(map(str, hosts))} ranks per host; "
+            "expected as many ranks on each host, of which a row of ranks has all or none"
+        )
+    found = []
+    for name in ("rows", "columns"):
+        progress(f"scheduling all {name}")
+        words = f"{name}:shape={cut.rows}x{cut.columns // each}"
+        found.append(make_schedule(given.problem.topology, groups=[words], progress=progress))
+    return found
+
+
 def _ways_of_pencils(
-    cut: Pencils, given: Schedule | Messages | None, progress: Callable[[str], None]
+    cut: Pencils, schedules: Sequence[Schedule], hosts: Sequence[int]
 ) -> list[WaySpec]:
     """Return the library's exchanges in rows and columns, and those by a schedule for each."""
     grid = np.arange(cut.ranks).reshape(cut.rows, cut.columns)
     groups = [grid.tolist(), grid.T.tolist()]
     own = library_way("mpi").exchanges[0]
     ways = [WaySpec(LIBRARY, [replace(own, options={"groups": each}) for each in groups])]
-    if given is None:
-        return ways
-    if not isinstance(given, Schedule):
-        raise UsageError(
-            "messages and pencils; expected a schedule or a SPEC, on whose network schedules for "
-            "rows and columns are made"
-        )
-    topology = given.problem.topology
-    parts: list[Messages] = []
-    for name in ("rows", "columns"):
-        progress(f"scheduling all {name}")
-        words = f"{name}:shape={cut.rows}x{cut.columns}"
-        parts.append(all_parts(make_schedule(topology, groups=[words], progress=progress)))
-    return [*ways, schedule_way("mpi", "schedule", parts)]
+    if hosts:
+        ways.append(replace(ways[0], name="schedule"))
+    elif schedules:
+        ways.append(schedule_way("mpi", "schedule", [all_parts(each) for each in schedules]))
+    return ways
 
 
 def moe(
@@ -190,10 +206,10 @@ def moe(
     skew: float = 1.0,
     seed: int = 0,
     on: str = "mpi",
-    schedule: Scheduled | None = None,
+    schedule: Given | None = None,
     resolve: bool = False,
     ranks: int | None = None,
-    mpi: str | Mpi | None = None,
+    mpi: str | None = None,
     iterations: int = Turns.iterations,
     warmup: int = Turns.warmup,
     timeout: str | float = 600.0,
@@ -201,7 +217,6 @@ def moe(
     fabric: str | None = None,
     ranks_per_host: RanksPerHost | None = None,
     routes: Sequence[Routes | str | PathLike[str]] | None = None,
-    others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> MoeReport:
     """Time a mixture-of-experts layer: dispatch, experts, combine.
@@ -221,7 +236,7 @@ def moe(
     """
     require_seed(seed)
     turns, limit = Turns(iterations, warmup), parse_seconds(timeout)
-    given = None if schedule is None else _opened(schedule, progress)
+    given = None if schedule is None else schedule_for(schedule, progress)
     template = None if given is None else _messages(given)
     hosts = _hosts(template, ranks_per_host, rate or fabric, routes)
     if hosts and resolve:
@@ -230,7 +245,7 @@ def moe(
     router = Router(count, tokens, hidden, experts_per_rank, top_k, skew, seed)
     require_memory(moe_bytes(router), count, "take fewer tokens, or fewer numbers of each")
     table = sent_table(router)
-    demands = Demands.of(rows_between(router, table))
+    demands = _demands(rows_between(router, table))
     known: dict[str, dict[str, Any]] = {}
     ways = _ways(on, "template", template, hosts)
     if template is not None and not hosts:
@@ -241,8 +256,9 @@ def moe(
         ways.append(schedule_way(on, "resolved", [all_parts(each) for each in schedules]))
         known["resolved"] = _predictions(schedules, demands) | {"solve_seconds": seconds}
     progress(f"{count} ranks at work")
-    launch = Launch("moe", router.plain(), count, [*ways, *others], turns, limit, on)
-    with _where(given, mpi, rate, fabric, routes or (), hosts) as where:
+    launch = Launch("moe", router.plain(), count, ways, turns, limit, on)
+    under = [given] if isinstance(given, Schedule) else []
+    with _where(given, mpi, rate, fabric, routes or (), hosts, under) as where:
         found = where.run(launch)
     rows = tuple(MoeRow(**row, **known.get(row["way"], {})) for row in found["rows"])
     return MoeReport(
@@ -271,11 +287,12 @@ class Where(NamedTuple):
 @contextmanager
 def _where(
     given: Schedule | Messages | None,
-    mpi: str | Mpi | None,
+    mpi: str | None,
     rate: str | None,
     fabric: str | None,
     routes: Sequence[Routes | str | PathLike[str]],
     hosts: Sequence[int],
+    schedules: Sequence[Schedule],
 ) -> Iterator[Where]:
     """Yield the place of a workload: this machine, or a testbed."""
     if rate is None and fabric is None:
@@ -291,16 +308,15 @@ def _where(
         speed = rate_in_words(bed.plan.bytes_per_second)
         links = f"{bed.plan.topology.name}, links of {speed}"
         steered = {_called(each, index): _routes(each) for index, each in enumerate(routes)}
-        chosen = mpi if isinstance(mpi, Mpi) else find_mpi(mpi or KIND)
-        under = _under(schedule, chosen) if hosts else {}
-        yield Where(links, lambda launch: _on_bed(launch, bed, chosen, steered, hosts, under))
+        under = _under(schedules, mpi) if hosts else {}
+        yield Where(links, lambda launch: _on_bed(launch, bed, mpi, steered, hosts, under))
 
 
-def _under(schedule: Schedule | None, mpi: Mpi) -> dict[str, str]:
-    """Return what puts a schedule for hosts under the library's all-to-all."""
-    if schedule is None:
+def _under(schedules: Sequence[Schedule], mpi: str | None) -> dict[str, str]:
+    """Return what puts schedules for hosts under the library's all-to-all."""
+    if not schedules:
         raise UsageError("ranks per host by messages; expected the schedule, which names hosts")
-    return wrap([schedule], launcher=str(mpi.mpiexec), quiet=True)
+    return wrap(schedules, launcher=str(find_mpi(mpi).mpiexec))
 
 
 def _called(routes: Routes | str | PathLike[str], index: int) -> str:
@@ -320,7 +336,7 @@ def _routes(given: Routes | str | PathLike[str]) -> Routes:
 def _on_bed(
     launch: Launch,
     bed: Bed,
-    mpi: Mpi,
+    mpi: str | None,
     routes: Mapping[str, Routes],
     hosts: Sequence[int],
     under: dict[str, str],
@@ -333,28 +349,26 @@ def _on_bed(
     for scheduled in (False, True):
         ways = [way for way in launch.ways if way.name.startswith(LIBRARY) != scheduled]
         if ways:
-            there = placed(mpi, bed, scheduled, hosts)
-            if scheduled:
-                there = replace(there, environment={**there.environment, **under})
-            found = run_ranks(replace(launch, ways=ways), there)
+            place = on_nodes(bed, scheduled, hosts, under if scheduled else {})
+            found = run_ranks(replace(launch, ways=ways), mpi, place)
             rows += found["rows"]
     for name, each in routes.items():
         with tempfile.TemporaryDirectory(prefix="alltoall-") as folder:
             options = prepared(bed, each, Path(folder))
             way = WaySpec(name, [ExchangeSpec(BY_ROUTES, options)])
-            found = run_ranks(replace(launch, ways=[way]), placed(mpi, bed, scheduled=True))
+            found = run_ranks(replace(launch, ways=[way]), mpi, on_nodes(bed, scheduled=True))
         rows += found["rows"]
     return {**found, "rows": rows}
 
 
 def _predictions(
-    schedules: Sequence[Schedule | Messages | None], demands: "Demands"
+    schedules: Sequence[Schedule | Messages | None], demands: Sequence[Demand]
 ) -> dict[str, Any]:
     """Predict the times of schedules there and back; messages, without links, have none."""
-    both = zip(("predicted_dispatch", "predicted_combine"), schedules, demands, strict=True)
+    both = zip(("predicted_dispatch", "predicted_combine"), schedules, demands, strict=False)
     found: dict[str, Any] = {}
     for key, schedule, demand in both:
-        if isinstance(schedule, Schedule) and demand is not None:
+        if isinstance(schedule, Schedule):
             report = predict(schedule, demand)
             found[key] = Predicted(
                 report.template_time, report.template_bound, report.template_loss
@@ -363,10 +377,10 @@ def _predictions(
 
 
 def _resolved(
-    given: Schedule | Messages | None, demands: "Demands", progress: Callable[[str], None]
+    given: Schedule | Messages | None, demands: Sequence[Demand], progress: Callable[[str], None]
 ) -> tuple[float, list[Schedule], float]:
     """Return the preparation time, the schedules of both directions, and their solve time."""
-    if not isinstance(given, Schedule) or demands.there is None or demands.back is None:
+    if not isinstance(given, Schedule) or not demands:
         raise UsageError(
             "nothing to solve again; expected a schedule, which has the topology to solve on "
             "(messages have none), and tokens that go to other ranks"
@@ -376,39 +390,17 @@ def _resolved(
     solver = Solver(given.problem.topology)
     prepared = time.perf_counter()
     progress("solving")
-    schedules = [solver.schedule(each) for each in (demands.there, demands.back)]
+    schedules = [solver.schedule(each) for each in demands]
     return prepared - started, schedules, time.perf_counter() - prepared
 
 
-class Demands(NamedTuple):
-    """The demands of both directions, in shards of mean size; None if there is none."""
-
-    there: Demand | None
-    back: Demand | None
-
-    @classmethod
-    def of(cls, rows: Ints) -> "Demands":
-        """Return the demands for the rows between ranks."""
-        between = np.where(np.eye(len(rows), dtype=np.bool_), 0, rows)
-        if not between.any():
-            return cls(None, None)
-        shards = between / (between.sum() / (len(rows) * (len(rows) - 1)))
-        return cls(Demand(len(rows), shards), Demand(len(rows), shards.T))
-
-
-def _opened(given: Scheduled, progress: Callable[[str], None]) -> Schedule | Messages:
-    """Return a schedule or messages: as given, read from a file, or made for a SPEC."""
-    if isinstance(given, Schedule | Messages):
-        return given
-    if is_spec(given):
-        return make_schedule(str(given), progress=progress)
-    found = load(Path(given))
-    if not isinstance(found, Schedule | Messages):
-        raise UsageError(
-            f"{given}: {kind_in_words(found)}; expected a schedule, or the messages that it was "
-            "lowered to"
-        )
-    return found
+def _demands(rows: Ints) -> list[Demand]:
+    """Return the demands there and back for the rows between ranks, in shards of mean size."""
+    between = np.where(np.eye(len(rows), dtype=np.bool_), 0, rows)
+    if not between.any():
+        return []
+    shards = between / (between.sum() / (len(rows) * (len(rows) - 1)))
+    return [Demand(len(rows), shards), Demand(len(rows), shards.T)]
 
 
 def _messages(work: Schedule | Messages) -> Messages:

@@ -56,7 +56,7 @@ class Ranks(Protocol):
     def barrier(self) -> None:
         """Wait for all ranks."""
 
-    def share(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """Return the values of all ranks at every rank; for small values."""
 
     def collect(self, value: Any) -> list[Any] | None:

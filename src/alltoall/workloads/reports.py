@@ -1,8 +1,9 @@
 """Reports of workloads."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from alltoall.runtime.bench import Plain
 from alltoall.workloads.spectrum import Pencils
 
 
@@ -36,7 +37,7 @@ class PencilRow:
 
 
 @dataclass(frozen=True)
-class FftReport:
+class FftReport(Plain):
     """Times of transforms; `even` says whether all ranks had equal slabs, and `checked` how.
 
     `links` says which are emulated, None if none is. Rows are `FftRow`, or `PencilRow` if there are
@@ -55,10 +56,6 @@ class FftReport:
     speedup: float | None
     alltoall_speedup: float | None
     pencils: tuple[int, int] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)
 
 
 def fft_report(cut: Pencils, found: dict[str, Any], links: str | None) -> FftReport:
@@ -114,7 +111,7 @@ class MoeRow:
 
 
 @dataclass(frozen=True)
-class MoeReport:
+class MoeReport(Plain):
     """Times of a layer. `skew` describes the imbalance; `speedups` are by exchange.
 
     `prepare_seconds` is the time to prepare the solver, once per topology.
@@ -132,7 +129,3 @@ class MoeReport:
     rows: tuple[MoeRow, ...]
     speedups: dict[str, float]
     prepare_seconds: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)

@@ -199,7 +199,7 @@ class Truth:
             for phases in self._phases
         ]
         energy = float(np.vdot(given, given).real)
-        shared = ranks.share([*expected, energy])
+        shared = ranks.gather([*expected, energy])
         self._expected = np.sum([each[:SUMS] for each in shared], axis=0)
         # By Parseval, the length of the result: what a sum with random phases is of in the mean.
         self._scale = float(np.sqrt(sum(each[SUMS] for each in shared) * cut.points))
@@ -224,7 +224,7 @@ class Truth:
             )
         if self._first is None:
             self._first = result.copy()
-        differing = self._ranks.share(not np.array_equal(result, self._first))
+        differing = self._ranks.gather(not np.array_equal(result, self._first))
         violations += [
             f"{subject}: rank {rank} has another result than by the first way, bit for bit"
             for rank, differs in enumerate(differing)
@@ -235,7 +235,7 @@ class Truth:
     def _error_of_sums(self, result: Complex) -> float:
         box = self._cut.after(self._ranks.rank)
         own = [_weighted(result, phases, box) for phases in self._phases]
-        found = np.sum(self._ranks.share(own), axis=0)
+        found = np.sum(self._ranks.gather(own), axis=0)
         return _largest(found - self._expected) / self._scale
 
     def _error_of_all(self, result: Complex) -> float:
@@ -251,7 +251,7 @@ class Truth:
             for rank, part in enumerate(parts):
                 difference[self._cut.after(rank)] += part
             found = _largest(difference) / _largest(self._fftn)
-        return float(self._ranks.share(found)[0])
+        return float(self._ranks.gather(found)[0])
 
 
 def _largest(values: Complex) -> float:

@@ -59,7 +59,7 @@ def median_times(ranks: Ranks, ways: Sequence[Steps], turns: Turns) -> list[dict
         [_time_steps(ranks, steps) for steps in ways]
         for _ in range(turns.warmup + turns.iterations)
     ]
-    shared = ranks.share(seconds[turns.warmup :])
+    shared = ranks.gather(seconds[turns.warmup :])
     found: list[dict[str, float]] = []
     for way, steps in enumerate(ways):
         # By iteration and step.
@@ -88,7 +88,7 @@ def wrong_shards(
     """Return the shards that any rank received wrongly, equal at all ranks."""
     here = np.full(ranks.size, ranks.rank)
     others = np.arange(ranks.size)
-    sent = ranks.share(_checksums(send, shard.of(here, others)))
+    sent = ranks.gather(_checksums(send, shard.of(here, others)))
     found = _checksums(recv, shard.of(others, here))
     wrong = [source for source in others.tolist() if sent[source][ranks.rank] != found[source]]
     named = [
@@ -96,7 +96,7 @@ def wrong_shards(
         f"{ranks.rank} from rank {source} are not those that were sent"
         for source in wrong[:MAX_NAMED]
     ]
-    return [each for every in ranks.share(named) for each in every]
+    return [each for every in ranks.gather(named) for each in every]
 
 
 def _checksums(buffer: Bytes, sizes: Ints) -> list[int]:

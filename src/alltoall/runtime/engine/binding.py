@@ -33,18 +33,20 @@ class _Call(ctypes.Structure):
 
 
 class EngineExchange:
-    """The exchange of one rank, one all-to-all at a time.
+    """The exchange of one rank, one all-to-all at a time, with a barrier after each step or none.
 
     `comm` is the handle of a private communicator with the ranks of the messages, which outlives
     the exchange; `handle_bytes` is the size of the handle, which depends on the library.
     """
 
-    def __init__(self, engine: Path, part: RankMessages, comm: int, handle_bytes: int) -> None:
+    def __init__(
+        self, engine: Path, part: RankMessages, comm: int, handle_bytes: int, by_step: bool
+    ) -> None:
         self._library = _library(engine, handle_bytes)
         self._peers = np.arange(part.chunks.ranks, dtype=np.int32)
         self._plan = self._plan_of(part)
         self._exchange = self._library.a2a_exchange_new(self._plan, comm, _at(self._peers))
-        if not self._exchange:
+        if not self._exchange or (by_step and self._library.a2a_exchange_by_step(self._exchange)):
             raise MemoryError("the engine has no memory for an exchange")
         self._layout: tuple[PerShard, tuple[Ints, Ints]] | None = None
         self._call = _Call()
@@ -131,6 +133,7 @@ def _library(path: Path, handle_bytes: int) -> ctypes.CDLL:
         ),
         "a2a_plan_free": (None, c_void_p),
         "a2a_exchange_new": (c_void_p, c_void_p, comm, c_void_p),
+        "a2a_exchange_by_step": (c_int, c_void_p),
         "a2a_exchange_free": (None, c_void_p),
         "a2a_start": (c_int, c_void_p, POINTER(_Call), c_int64),
         "a2a_test": (c_int, c_void_p, POINTER(c_int)),

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,20 +92,17 @@ def _kind_of(mpicc: str) -> str:
 def build(mpicc: Path) -> Engine:
     """Return the engine for the MPI of a compiler, built if it is not cached."""
     folder = cache_folder() / f"engine-{_sources()}-{_digest(str(mpicc).encode(), _means(mpicc))}"
-    found = _built(folder)
-    if found is None:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
-        try:
+    if _built(folder) is None:
+        with _place_beside(folder) as place:
+            new = place / folder.name
+            new.mkdir()
             _compile(mpicc, new / "engine.so", ENGINE, LIBRARY)
             _compile(mpicc, new / "rank", RANK, ())
             _compile(mpicc, new / "preload.so", PRELOAD, ONLY_NEEDED)
             (new / "libmpi").write_text(_libmpi(new / "engine.so"), encoding="utf-8")
             with suppress(OSError):  # another process was faster
                 new.rename(folder)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
-        found = _built(folder)
+    found = _built(folder)
     if found is None:
         raise MissingComponentError(f"{folder} cannot be written; set XDG_CACHE_HOME to a folder")
     return found
@@ -121,28 +118,29 @@ def build_library(source: Path) -> Path:
             raise MissingComponentError(
                 "no C compiler: no cc on the PATH, and CC names none; install one, or set CC"
             )
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
-                _run([compiler, *FLAGS, *LIBRARY, "-o", f"{folder}/{name}", str(source)])
-                Path(folder, name).rename(target)
-        except OSError as error:
-            raise MissingComponentError(
-                f"{target} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a folder"
-            ) from None
+        with _place_beside(target) as place:
+            _run([compiler, *FLAGS, *LIBRARY, "-o", str(place / name), str(source)])
+            (place / name).rename(target)
     return target
+
+
+@contextmanager
+def _place_beside(target: Path) -> Iterator[Path]:
+    """Yield a temporary folder from which what was built can be renamed to a target."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as place:
+            yield Path(place)
+    except OSError as error:
+        raise MissingComponentError(
+            f"{target} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a folder"
+        ) from None
 
 
 def built_for(libmpi: str) -> Engine | None:
     """Return the built engine for an MPI library, or None."""
-    return next((each for each in _all_built() if each.libmpi == libmpi), None)
-
-
-def _all_built() -> Iterator[Engine]:
-    for folder in sorted(cache_folder().glob(f"engine-{_sources()}-*")):
-        found = _built(folder)
-        if found is not None:
-            yield found
+    folders = sorted(cache_folder().glob(f"engine-{_sources()}-*"))
+    return next((each for each in map(_built, folders) if each and each.libmpi == libmpi), None)
 
 
 def _built(folder: Path) -> Engine | None:

@@ -77,6 +77,8 @@ Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers
  * ranks in `comm` that take, and that send, the messages of each rank of the plan. All outlive it. */
 void a2a_exchange_share(Exchange *exchange, Team *team, const char *mine, const int32_t *to,
                         const int32_t *from);
+/* Start a step only when all ranks have ended the one before, by a barrier on the communicator. */
+int a2a_exchange_by_step(Exchange *exchange);
 void a2a_exchange_free(Exchange *exchange);
 
 /* Start an all-to-all; `turn` counts those of a communicator, alike on all its ranks. */

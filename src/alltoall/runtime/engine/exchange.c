@@ -57,6 +57,8 @@ struct Exchange {
     Call call;
     int tag;
     int32_t *needs, *left, *stack, unfinished;
+    int32_t *in_step, at; /* messages of each step, and the step that goes on; NULL if any may */
+    MPI_Request barrier;
     int64_t begun, moved; /* when, in nanoseconds, and the bytes of all that has ended since */
     MPI_Request *requests;
     int32_t *owner, active, request_room;
@@ -73,6 +75,7 @@ Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers
     it->comm = comm;
     it->to = it->from = peers;
     it->shard = -1;
+    it->barrier = MPI_REQUEST_NULL;
     it->run_first = calloc(count, sizeof(int32_t));
     it->staged = calloc(count, sizeof(int64_t));
     it->bytes = calloc(count, sizeof(int32_t));
@@ -101,6 +104,12 @@ void a2a_exchange_share(Exchange *it, Team *team, const char *mine, const int32_
     it->from = from;
 }
 
+int a2a_exchange_by_step(Exchange *it)
+{
+    it->in_step = malloc(sizeof(int32_t) * (size_t)it->plan->steps);
+    return it->in_step ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
 void a2a_exchange_free(Exchange *it)
 {
     if (!it)
@@ -117,6 +126,7 @@ void a2a_exchange_free(Exchange *it)
     free(it->needs);
     free(it->left);
     free(it->stack);
+    free(it->in_step);
     free(it->requests);
     free(it->owner);
     free(it->finished);
@@ -364,6 +374,8 @@ static void end_message(Exchange *it, int32_t message, int32_t *ready)
             a2a_team_tell(it->team, message);
     }
     it->unfinished--;
+    if (it->in_step)
+        it->in_step[plan->step[message]]--;
     for (int32_t k = it->run_first[message]; k < it->run_first[message + 1]; k++)
         it->moved += it->runs[k].bytes;
     for (int32_t k = plan->followers_first[message]; k < plan->followers_first[message + 1]; k++)
@@ -388,6 +400,35 @@ static int start_ready(Exchange *it, int32_t ready)
     return MPI_SUCCESS;
 }
 
+/* Let every message wait for its step, but for those of the first. */
+static void hold_steps(Exchange *it)
+{
+    const Plan *plan = it->plan;
+    memset(it->in_step, 0, sizeof(int32_t) * (size_t)plan->steps);
+    for (int32_t i = 0; i < plan->messages; i++) {
+        it->in_step[plan->step[i]]++;
+        it->needs[i] += plan->step[i] > 0;
+    }
+    it->at = 0;
+}
+
+/* Go to the barrier when a step has ended here, and to the next step when all are there. */
+static int next_step(Exchange *it, int32_t *ready)
+{
+    const Plan *plan = it->plan;
+    int there = 0, code = MPI_SUCCESS;
+    if (it->barrier == MPI_REQUEST_NULL && !it->in_step[it->at])
+        code = PMPI_Ibarrier(it->comm, &it->barrier);
+    if (code || it->barrier == MPI_REQUEST_NULL)
+        return code;
+    code = PMPI_Test(&it->barrier, &there, MPI_STATUS_IGNORE);
+    it->at += there != 0;
+    for (int32_t i = 0; there && i < plan->messages; i++)
+        if (plan->step[i] == it->at)
+            meet(it, i, ready);
+    return code;
+}
+
 int a2a_start(Exchange *it, const Call *call, int64_t turn)
 {
     const Plan *plan = it->plan;
@@ -401,6 +442,8 @@ int a2a_start(Exchange *it, const Call *call, int64_t turn)
                (size_t)own);
     for (int32_t i = 0; i < plan->messages; i++)
         it->needs[i] = plan->needs[i] + it->held[i];
+    if (it->in_step)
+        hold_steps(it);
     memset(it->left, 0, sizeof(int32_t) * (size_t)plan->messages);
     it->active = 0;
     it->begun = now();
@@ -447,9 +490,11 @@ int a2a_test(Exchange *it, int *done)
     while (it->team && it->unfinished && (heard = a2a_team_hear(it->team)) >= 0)
         if (!it->mine[heard])
             end_message(it, heard, &ready);
+    if (!code && it->in_step && it->at < it->plan->steps)
+        code = next_step(it, &ready);
     if (!code)
         code = start_ready(it, ready);
-    *done = it->unfinished == 0;
+    *done = !it->unfinished && (!it->in_step || it->at == it->plan->steps);
     return code;
 }
 

@@ -10,8 +10,8 @@ from alltoall.runtime.worker import GRACE_SECONDS, RunJob
 
 
 def fits(job: RunJob, demand: Demand) -> bool:
-    """Return whether a rank in C can run a job: metered dataflow of small shards."""
-    plain = job.on == "mpi" and not job.program and job.sync == "dataflow" and job.metered
+    """Return whether a rank in C can run a job: it meters messages of small shards."""
+    plain = job.on == "mpi" and not job.program and job.metered
     largest = max(shards_of(demand, size).most for size in job.sizes)
     paths = (job.messages, job.results, *job.gates)
     return bool(plain) and largest <= LARGEST_SHARD and not any("\n" in path for path in paths)
@@ -27,6 +27,7 @@ def _lines(job: RunJob, demand: Demand) -> Iterator[str]:
     yield f"results {job.results}"
     yield f"way {job.metered}"
     yield f"native {'MPI_Alltoall' if demand.uniform else 'MPI_Alltoallv'}"
+    yield f"by_step {int(job.sync == 'step')}"
     yield f"iterations {job.iterations}"
     yield f"warmup {job.warmup}"
     yield f"timeout {ceil(job.timeout + GRACE_SECONDS)}"

@@ -22,7 +22,7 @@ enum { MAX_LINE = 4096, MAX_DEVICES = 4096, MAX_TOLD = 10, LOOK_MICROSECONDS = 1
 
 typedef struct {
     char messages[MAX_LINE], results[MAX_LINE], way[MAX_LINE], native[MAX_LINE], **gates;
-    int ours, iterations, warmup, timeout, gate_count, sizes;
+    int ours, by_step, iterations, warmup, timeout, gate_count, sizes;
 } Job;
 
 typedef struct {
@@ -88,6 +88,7 @@ static void read_job(FILE *file, Job *job)
     line_of(file, "results", job->results);
     line_of(file, "way", job->way);
     line_of(file, "native", job->native);
+    job->by_step = number_of(file, "by_step");
     job->ours = !strcmp(job->way, "ours");
     job->iterations = number_of(file, "iterations");
     job->warmup = number_of(file, "warmup");
@@ -453,7 +454,7 @@ int main(int words, char **word)
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     it.exchange = a2a_exchange_new(plan, comm, peers);
-    if (!it.exchange)
+    if (!it.exchange || (job.by_step && a2a_exchange_by_step(it.exchange)))
         fail("no memory for an exchange");
     work(&job, file, &it);
     a2a_exchange_free(it.exchange);

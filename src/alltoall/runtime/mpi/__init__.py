@@ -5,8 +5,7 @@
     alltoall.v([send, counts], [recv, counts])           # as comm.Alltoallv
     pending = alltoall.start(send, recv)                 # and later pending.wait()
 
-Bytes move between the user's buffers and the scratch buffer without further copies. The engine in C
-exchanges them if all ranks have it (`runtime.engine`), else `requests`, which needs any MPI 3.
+The engine in C exchanges the bytes (`runtime.engine`); it is built for the MPI when first used.
 """
 
 from alltoall.runtime.mpi.alltoall import Alltoall, Pending

@@ -1,9 +1,8 @@
-"""An all-to-all among the ranks of a communicator, by the engine if it was built."""
+"""An all-to-all among the ranks of a communicator, by the engine."""
 
-import os
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,10 +14,11 @@ from alltoall.runtime.engine.binding import LARGEST_SHARD, EngineExchange
 from alltoall.runtime.engine.build import Engine, built_for
 from alltoall.runtime.mpi.buffers import Bytes, buffer_of, copy_of, require_fit
 from alltoall.runtime.mpi.library import MPI
-from alltoall.runtime.mpi.requests import InPython, Sync
-from alltoall.runtime.mpiexec import CHOICE, LIBRARIES
+from alltoall.runtime.mpiexec import LIBRARIES, find_mpi
 from alltoall.runtime.parts import Given, is_spec, messages_for, part_of
 from alltoall.runtime.spans import Sizes, sizes_of
+
+Sync = Literal["dataflow", "step"]
 
 Layout = tuple[PerShard, tuple[Ints, Ints]]
 """The bytes of all shards, and the offsets of those to and from each rank."""
@@ -49,13 +49,9 @@ class Alltoall:
             )
         # A communicator of our own: our messages cannot be taken for the user's.
         self._comm = comm.Dup()
-        engine = _engine(self._comm) if sync == "dataflow" else None
-        self._exchange: EngineExchange | InPython
-        if engine:
-            handle = MPI._handleof(self._comm), MPI._sizeof(MPI.Comm)
-            self._exchange = EngineExchange(engine.engine, self._plan, *handle)
-        else:
-            self._exchange = InPython(self._plan, self._comm, sync)
+        handle = MPI._handleof(self._comm), MPI._sizeof(MPI.Comm)
+        library = _engine(self._comm).engine
+        self._exchange = EngineExchange(library, self._plan, *handle, sync == "step")
         self._pending: Pending | None = None
         self._last: tuple[int | None, Lengths] | None = None
         self._layout: Layout
@@ -116,7 +112,7 @@ class Alltoall:
         return self._begin(given.bytes, taken.bytes, shard, (sent[1], received[1]))
 
     def free(self) -> None:
-        """Free the requests and the communicator; collective, and the last call."""
+        """Free the exchange and the communicator; collective, and the last call."""
         self._exchange.free()
         self._comm.Free()
 
@@ -133,19 +129,16 @@ class Alltoall:
         if kind is None:
             self.free()
 
-    @property
-    def engine(self) -> str:
-        """The implementation of the exchange: `c` or `python`."""
-        return "c" if isinstance(self._exchange, EngineExchange) else "python"
-
     def _begin(
         self, given: Bytes, taken: Bytes, shard: PerShard, offsets: tuple[Ints, Ints]
     ) -> "Pending":
         if self._pending is not None and not self._pending.done:
             raise UsageError("the call before is not over; wait for it, or make a second Alltoall")
-        if isinstance(self._exchange, EngineExchange) and shard.most > LARGEST_SHARD:
-            self._exchange.free()
-            self._exchange = InPython(self._plan, self._comm, "dataflow")
+        if shard.most > LARGEST_SHARD:
+            raise UsageError(
+                f"a shard of {shard.most:,} bytes; expected at most {LARGEST_SHARD:,}: send it in "
+                "parts, or by comm.Alltoall"
+            )
         self._exchange.start(given, taken, shard, offsets)
         self._pending = Pending(self._exchange, (given, taken))
         return self._pending
@@ -155,7 +148,7 @@ class Alltoall:
 class Pending:
     """A started call. It makes progress only in `test` and `wait`."""
 
-    _exchange: "EngineExchange | InPython"
+    _exchange: EngineExchange
     _buffers: tuple[Bytes, Bytes]
     done: bool = False
 
@@ -187,15 +180,20 @@ def _part(work: Given | RankMessages, comm: "MPI.Intracomm") -> RankMessages:
     return part_of(messages, min(rank, len(messages.ranks) - 1))
 
 
-def _engine(comm: "MPI.Intracomm") -> Engine | None:
-    """Return the engine if all ranks have it, since exchanges do not mix."""
-    choice = os.environ.get(CHOICE, "")
+def _engine(comm: "MPI.Intracomm") -> Engine:
+    """Return the engine, built if some rank does not have it; collective."""
     vendor = MPI.get_vendor()[0].lower()
     kind = "openmpi" if "open mpi" in vendor else "mpich"
-    found = built_for(LIBRARIES[kind]) if choice != "python" else None
-    everywhere = comm.allreduce(found is not None, MPI.LAND)
-    if choice == "c" and not everywhere:
-        raise MissingComponentError(
-            f"{CHOICE}=c, and no engine was built for {LIBRARIES[kind]}; build it: alltoall wrap"
-        )
-    return found if everywhere else None
+    found, problem = built_for(LIBRARIES[kind]), ""
+    if not comm.allreduce(found is not None, MPI.LAND):
+        for turn in range(2):  # what the first builds, others may find
+            if turn == min(comm.rank, 1):
+                try:
+                    found = built_for(LIBRARIES[kind]) or find_mpi(kind).engine()
+                except MissingComponentError as error:
+                    problem = str(error)
+            comm.Barrier()
+        problem = next(filter(None, comm.allgather(problem)), "")
+    if found is None or problem:
+        raise MissingComponentError(problem)
+    return found

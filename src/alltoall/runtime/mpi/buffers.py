@@ -114,8 +114,3 @@ def require_fit(given: Side, taken: Side) -> None:
         )
     if not taken.bytes.flags.writeable or np.may_share_memory(given.bytes, taken.bytes):
         raise UsageError("the receive buffer must be writable, and apart from the send buffer")
-
-
-def address_of(array: Bytes) -> int:
-    """Return the address of an array's bytes."""
-    return int(array.__array_interface__["data"][0])

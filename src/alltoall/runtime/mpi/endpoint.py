@@ -10,50 +10,61 @@ from alltoall.errors import UsageError
 from alltoall.ir.chunks import PerShard
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.messages import read_rank
-from alltoall.runtime.mpi.alltoall import Alltoall
+from alltoall.runtime.mpi.alltoall import Alltoall, Sync
 from alltoall.runtime.mpi.buffers import Bytes
 from alltoall.runtime.mpi.library import MPI
-from alltoall.runtime.mpi.requests import Sync
 from alltoall.runtime.streams import ChunkLayout, Packet, Streams, advance, player
 
 
-class WorldRank:
-    """Common part of all ranks of a run over MPI."""
+class MpiRank:
+    """A rank of COMM_WORLD."""
 
-    def __init__(self, comm: "MPI.Intracomm", demand: Demand, way: str) -> None:
-        self._comm, self.demand = comm, demand
-        self.ranks = comm.Get_size()
-        self.here = (comm.Get_rank(),)
+    def __init__(self) -> None:
+        self.comm = MPI.COMM_WORLD
+        self.rank, self.size = self.comm.Get_rank(), self.comm.Get_size()
         vendor, version = MPI.get_vendor()
-        self.name = f"{vendor} {'.'.join(map(str, version))}, {way}"
-        self.native_name = "MPI_Alltoall" if demand.uniform else "MPI_Alltoallv"
-
-    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """Run MPI_Alltoall, or MPI_Alltoallv for unequal shards."""
-        if shard.counts is None:
-            self._comm.Alltoall(send[0], recv[0])
-            return
-        sent, received = shard.counts[self.here[0]], shard.counts[:, self.here[0]]
-        self._comm.Alltoallv([send[0], sent.tolist()], [recv[0], received.tolist()])
+        self.name = f"{vendor} {'.'.join(map(str, version))}"
 
     def barrier(self) -> None:
         """Wait for all ranks."""
-        self._comm.Barrier()
+        self.comm.Barrier()
 
     def gather(self, value: Any) -> list[Any]:
         """Return every rank's value."""
-        return self._comm.allgather(value)
+        return self.comm.allgather(value)
 
 
-class Endpoint(WorldRank):
+def by_library(comm: "MPI.Intracomm", send: Bytes, recv: Bytes, shard: PerShard, rank: int) -> None:
+    """Exchange by MPI_Alltoall, or by MPI_Alltoallv for unequal shards."""
+    if shard.counts is None:
+        comm.Alltoall(send, recv)
+        return
+    sent, received = shard.counts[rank].tolist(), shard.counts[:, rank].tolist()
+    comm.Alltoallv([send, sent], [recv, received])
+
+
+class _RunRank(MpiRank):
+    """Common part of all ranks of a run over MPI."""
+
+    def __init__(self, demand: Demand, way: str) -> None:
+        super().__init__()
+        self.ranks, self.here, self.demand = self.size, (self.rank,), demand
+        self.name += f", {way}"
+        self.native_name = "MPI_Alltoall" if demand.uniform else "MPI_Alltoallv"
+
+    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
+        """Run the library's own all-to-all."""
+        by_library(self.comm, send[0], recv[0], shard, self.rank)
+
+
+class Endpoint(_RunRank):
     """A rank that exchanges shards by its messages."""
 
     def __init__(self, messages: Path, sync: Sync) -> None:
         comm = MPI.COMM_WORLD
         part = read_rank(messages, comm.Get_rank())
         self._alltoall = Alltoall(part, comm, sync)
-        exchange = {"c": "exchange in C", "python": "exchange in Python"}[self._alltoall.engine]
-        super().__init__(comm, part.demand, exchange)
+        super().__init__(part.demand, "exchange in C")
 
     def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by the schedule."""
@@ -104,23 +115,21 @@ class _Mail:
         return bool(self._sent)
 
 
-class StreamsEndpoint(WorldRank):
+class StreamsEndpoint(_RunRank):
     """A rank that carries out the instructions of a file."""
 
     def __init__(self, work: Streams) -> None:
-        super().__init__(
-            MPI.COMM_WORLD.Dup(), work.chunks.demand(), "by the instructions of the file"
-        )
-        self._work, self._exchanges = work, 0
+        super().__init__(work.chunks.demand(), "by the instructions of the file")
+        self._work, self._exchanges, self._own = work, 0, self.comm.Dup()
         if self.ranks != len(work.ranks):
             raise UsageError(f"{self.ranks} ranks for a program of {len(work.ranks)}")
 
     def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """Exchange by the instructions; `verify` has proven that they end."""
-        rank = self.here[0]
+        rank = self.rank
         layout = ChunkLayout(self._work, rank, shard)
         memory = layout.memory(send[0], recv[0])
-        mail = _Mail(self._comm, self._exchanges % 2, layout.width)
+        mail = _Mail(self._own, self._exchanges % 2, layout.width)
         self._exchanges += 1
         mine = player(self._work, rank, memory, mail)
         threads, leaving = mine.threads(), None
@@ -130,11 +139,11 @@ class StreamsEndpoint(WorldRank):
                 mine.take(packet)
             threads = advance(threads)
             if leaving is None and not threads and not mail.sending():
-                leaving = self._comm.Ibarrier()
+                leaving = self._own.Ibarrier()
             if not packets:
                 os.sched_yield()
         layout.deliver(memory, recv[0])
 
     def close(self) -> None:
         """Free the communicator."""
-        self._comm.Free()
+        self._own.Free()
