@@ -186,7 +186,10 @@ QUANTITIES: dict[str, Quantity] = {
 }
 
 
-LEFT_OUT = ("ilp-shortest", "ecmp", "updown", "extp raw, not paced", "extp, not paced", LIBRARY)
+LEFT_OUT = (
+    *("ilp-shortest", "ecmp", "updown", "extp raw, not paced", "extp, not paced"),
+    *(STEPPED, PER_CHUNK, LIBRARY),
+)
 """Curves of the second picture, so that no panel has too many."""
 
 
@@ -195,7 +198,7 @@ def draw(rows: Sequence[Row]) -> Picture:
     note = (
         f"Predicted: max-min fair fluid, links of {LINK_RATE}, each route paced at its weight "
         "unless said otherwise. Measured: a TCP flow for each route over emulated links. MCF-extP "
-        "has whole chunks, raw is as published. Below: what fabrics do by themselves."
+        "has whole chunks, raw is as published. Below: tsMCF, native routes, other flows."
     )
     kept = {"extp", *LEFT_OUT}
     others = [way for way in each_value(rows, "way") if way not in kept]
