@@ -78,7 +78,7 @@ def test_cables_cost_no_more_than_the_budget(tmp_path: Path) -> None:
     assert found.best.price <= 150
     far = sum(v - u > 4 for u, v in cables_of(found.topology))
     assert found.best.price == 32 + 9 * far
-    assert found.summary()["best"]["price"] == found.best.price
+    assert found.to_json()["best"]["price"] == found.best.price
 
 
 def test_a_network_is_expanded_by_moving_few_cables(tmp_path: Path) -> None:

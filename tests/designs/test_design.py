@@ -66,7 +66,7 @@ def test_the_bound_of_cables_is_that_of_their_trees() -> None:
 def test_families_that_do_not_fit_say_where_they_do() -> None:
     """Nearest sizes, in the summary too."""
     assert FOUND.absent["hypercube"] == (8,)
-    assert FOUND.summary()["absent"]["kautz"] == [12, 36]
+    assert FOUND.to_json()["absent"]["kautz"] == [12, 36]
 
 
 def test_a_patch_list_is_the_network() -> None:

@@ -143,6 +143,6 @@ def test_dropped_links_keep_the_paths_that_there_were() -> None:
 
 def test_tables_have_no_link_where_there_is_no_path() -> None:
     """Reading on from what was never written crashed destination-based routes."""
-    table = sssp_tables(PROBLEMS["a source"][0])
+    table, _ = sssp_tables(PROBLEMS["a source"][0])
     assert (table[3] == [-1, -1, -1, -1]).all()
     assert (table[:3, 3] >= 0).all()

@@ -149,7 +149,7 @@ def test_the_verb_begins_with_a_saved_schedule(run: Run, tmp_path: Path) -> None
     LAST.save(saved)
     words = ("schedule", "genkautz:n=16,d=3", "--remove-link", f"{LINK[0]}-{LINK[1]}", "--from")
     found = run(*words, saved, "--output", renewed, "--json").json
-    assert list(found["last"]) == ["unserved", "repaired_gap"]
+    assert list(found["last"]) == ["unserved", "repaired_gap", "moved"]
     assert isinstance(alltoall.load(renewed), Schedule)
     assert run("verify", renewed).code == 0
     assert "the old schedule loses" in run(*words, saved).out

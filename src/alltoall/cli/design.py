@@ -25,7 +25,7 @@ def _tell(found: Design, call: VerbCall) -> None:
         call.path("draw"): lambda: draw_svg(found.topology),
         call.path("patch"): found.patch_list,
     }
-    deliver(found.summary(), call.json, lines_of(found), files)
+    deliver(found.to_json(), call.json, lines_of(found), files)
 
 
 def lines_of(found: Design) -> Lines:

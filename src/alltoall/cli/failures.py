@@ -6,7 +6,7 @@ from pathlib import Path
 from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import columns, show
 from alltoall.comparing.failures import INDEX, FailureReport, FailureRow, failures
-from alltoall.ir.words import counted
+from alltoall.ir.words import LAST_DIGITS, counted, percent
 
 HEADER = ("failure", "lost", "time", "slower", "bound", "above it", "moved", "")
 
@@ -50,7 +50,7 @@ def _cells(row: FailureRow) -> tuple[str, ...]:
 
 
 def _share(value: float) -> str:
-    return f"{100 * value + 0.0:.1f} %".replace("-0.0", "0.0")
+    return f"-{percent(-value)}" if value < -LAST_DIGITS else percent(value)
 
 
 failures_verb = verb_of(failures, _tell, "json")

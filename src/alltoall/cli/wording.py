@@ -151,8 +151,7 @@ def _about_search(summary: Mapping[str, Any]) -> Iterator[tuple[str, str | list[
         demands = f"{counted(found['demands'], 'other demand')} of {', '.join(found['family'])}"
         yield "robust", f"loses {losses} (worst) under {demands}"
     if found := summary.get("last"):
-        old = "schedule loses" if "steps" in summary else "routes lose"
+        old, noun = ("schedule loses", "chunk") if "steps" in summary else ("routes lose", "route")
         lost, repaired = percent(found["unserved"]), percent(found["repaired_gap"])
         kept = f"the old {old} {lost} of the traffic; minimal repair is {repaired} above the bound"
-        moved = [f"{counted(found['moved'], 'route')} moved"] if "moved" in found else []
-        yield "failure", [kept, *moved]
+        yield "failure", [kept, f"{counted(found['moved'], noun)} moved"]

@@ -23,6 +23,7 @@ from alltoall.ir.names import FileStems
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.table import Table
 from alltoall.ir.words import ProgressMessage
 from alltoall.lp.settings import never, silent
 from alltoall.routes.layers.assign import layers_after
@@ -61,8 +62,8 @@ class FailureRow:
     file: str | None = None
 
 
-@dataclass(frozen=True)
-class FailureReport:
+@dataclass(frozen=True, repr=False)
+class FailureReport(Table):
     """The failures of routes or a schedule, worst first, next to the healthy answer.
 
     `not_solved` counts failures left out by the time limit.

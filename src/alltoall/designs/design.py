@@ -26,6 +26,7 @@ from alltoall.errors import UsageError
 from alltoall.flows.bounds import cable_bound, regular_bound, tree_levels
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
+from alltoall.ir.table import Table
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import ProgressMessage
 from alltoall.lp.settings import never
@@ -56,13 +57,15 @@ class Wanted:
         return Problem(topology, self.demand)
 
 
-@dataclass(frozen=True, eq=False)
-class Design:
+@dataclass(frozen=True, eq=False, repr=False)
+class Design(Table):
     """The best network found, and all candidates, the best first.
 
     `bound` holds for every network of this size and degree. `absent` has the families without a
     member of this size, each with its nearest sizes.
     """
+
+    ROWS = "candidates"
 
     nodes: int
     degree: int | None
@@ -83,7 +86,13 @@ class Design:
         """Return the cables of the network to build as CSV, port to port."""
         return patch_list(self.topology)
 
-    def summary(self) -> dict[str, Any]:
+    def _title(self) -> str:
+        return f"{self.nodes} nodes"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [each.summary() for each in self.candidates]
+
+    def to_json(self) -> dict[str, Any]:
         """Return all facts as plain values."""
         return {
             "nodes": self.nodes,
@@ -92,7 +101,7 @@ class Design:
             "objective": self.objective,
             "bound": self.bound,
             "best": self.best.summary(),
-            "candidates": [each.summary() for each in self.candidates],
+            "candidates": self._rows(),
             "absent": {name: list(sizes) for name, sizes in self.absent.items()},
             "complete": self.complete,
         }

@@ -21,17 +21,20 @@ from alltoall.figures.drawing import render
 from alltoall.figures.figure import Asked, Figure, Finding, Measured, Point, Row, Verdict
 from alltoall.figures.table import WHEN, header, is_done, key, read_rows, write_rows
 from alltoall.ir.files.text import read_text, write_bytes, write_text
+from alltoall.ir.table import Table
 
 Measure = Callable[[Figure, Sequence[Point], Asked], Iterator[Measured]]
 """Measures points in order, here or on a cluster; it may end early."""
 
 
-@dataclass(frozen=True)
-class Reproduced:
+@dataclass(frozen=True, repr=False)
+class Reproduced(Table):
     """A figure with its findings and files.
 
     `complete` says whether all points are measured, `measured` how many of them by this call.
     """
+
+    TITLE, ROWS = "figure", "findings"
 
     figure: str
     title: str

@@ -43,7 +43,7 @@ class Status(StrEnum):
         return self in (Status.OPTIMAL, Status.WITHIN_GAP)
 
     def unless(self, stopped: bool) -> "Status":
-        """Return interrupted in place of a time limit if the search was stopped."""
+        """Return INTERRUPTED instead of TIME_LIMIT if the search was stopped."""
         return Status.INTERRUPTED if stopped and self is Status.TIME_LIMIT else self
 
 

@@ -123,7 +123,7 @@ class Noun(Words):
 
     def to_frame(self) -> Any:
         """Return the rows of this noun as a pandas DataFrame; pandas must be installed."""
-        return _file_form("artefacts").frame_of(self._columns())
+        return frame_of(self._columns())
 
     def _title(self) -> str:
         """Return the title of this noun."""
@@ -140,6 +140,11 @@ class Noun(Words):
     def _columns(self) -> Mapping[str, Iterable[object]]:
         """Return the rows of this noun as columns."""
         raise UsageError(f"{self!r} has no rows; take the frame of one of its parts")
+
+
+def frame_of(columns: Mapping[str, Iterable[object]]) -> Any:
+    """Return columns of equal length as a pandas DataFrame."""
+    return _file_form("artefacts").frame_of(columns)
 
 
 def drawn(topology: Any, load: Any = None) -> str | None:

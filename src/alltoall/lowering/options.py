@@ -80,7 +80,7 @@ class Options:
 
 
 def chosen(kind: str, name: str, known: tuple[str, ...]) -> str:
-    """Return `name` if it is one of the known ones."""
+    """Return a name; raise unless it is known."""
     if name not in known:
         raise UsageError(f"{kind} {name!r}; expected one of {', '.join(known)}")
     return name

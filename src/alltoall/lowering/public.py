@@ -20,6 +20,7 @@ from alltoall.ir.quantities import parse_size
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
+from alltoall.ir.words import listed
 from alltoall.lowering.options import Options, schedule_by_rank
 from alltoall.lowering.programs.msccl_read import complete_msccl
 from alltoall.lowering.targets import (
@@ -55,7 +56,7 @@ TABLES: dict[str, dict[str, Callable[[Path, Topology], Any]]] = {
 """Readers of node tables, by the field of `Options` that they fill."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoweredFiles:
     """The files that a target makes of a schedule or routes, by name.
 
@@ -82,6 +83,9 @@ class LoweredFiles:
     def summary(self) -> dict[str, Any]:
         """Return the facts and the size as plain values."""
         return {**self.facts, "bytes": sum(len(_data(each)) for each in self.files.values())}
+
+    def __repr__(self) -> str:
+        return f"<LoweredFiles of {self.target}: {listed(self.files)}>"
 
     def placed(self, path: str | PathLike[str]) -> dict[Path, bytes]:
         """Return where each file goes: the one file to a path, several into a folder."""

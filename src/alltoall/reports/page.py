@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from alltoall.ir.files.text import write_text
+from alltoall.ir.words import one_line
 
 SCRIPTS = (
     *("start.js", "drawing.js", "network.js", "matrix.js", "pointing.js"),
@@ -33,12 +34,15 @@ POLICY = (
 """The content security policy of a page."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """A page and the numbers on it."""
 
     html: str
     facts: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return one_line(f"<Report {self.facts['title']}: {len(self.html) // 1000} KB>")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the page to a file."""

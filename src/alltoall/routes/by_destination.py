@@ -36,7 +36,7 @@ def route_by_destination(
     problem: Problem, certificate: Certificate, settings: RouteSettings
 ) -> Routes:
     """Return one route per pair; routes to a terminal merge where they meet."""
-    spreading = Spreading(problem, sssp_tables(problem))
+    spreading = Spreading(problem, sssp_tables(problem)[0])
     spreading.spread(certificate.bound, settings)
     return replace(routes_from_tables(problem, spreading.best, METHOD), certificate=certificate)
 

@@ -175,8 +175,8 @@ def pack_by_dimension(
 ) -> tuple[Ints, Ints] | None:
     """Return a layer per route and an order of the links in each, with few layers.
 
-    Return None if not all routes go forward in any of these orders, as all in dimension order do,
-    or if that takes too many layers.
+    Return None if some route goes forward in none of these orders, or if too many layers are
+    needed. Routes in dimension order always go forward in one.
     """
     for layers in range(1, min(most_layers, enough_layers(grid)) + 1):
         orders = dimension_orders(topology, grid, layers)

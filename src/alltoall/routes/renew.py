@@ -179,14 +179,10 @@ class Renewed:
     unserved: float
     moved: int
 
-    def losses(self) -> dict[str, float | None]:
-        """Return the losses of the last routes, as plain values."""
-        loss = self.repaired / self.routes.bound - 1 if self.routes.bound > 0 else None
-        return {"unserved": self.unserved, "repaired_gap": loss}
-
     def summary(self) -> dict[str, Any]:
         """Return the losses of the last routes, and how many moved, as plain values."""
-        return {**self.losses(), "moved": self.moved}
+        loss = self.repaired / self.routes.bound - 1 if self.routes.bound > 0 else None
+        return {"unserved": self.unserved, "repaired_gap": loss, "moved": self.moved}
 
 
 def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Renewed:

@@ -9,7 +9,7 @@ the size is the mean send buffer of a rank, and busbw the bytes that ranks send 
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from alltoall.ir.arrays import Ints
 from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.ir.demand import Demand
+from alltoall.ir.table import Table
 
 Bytes = NDArray[np.uint8]
 Exchanging = Callable[[list[Bytes], list[Bytes], PerShard], None]
@@ -78,20 +79,14 @@ class Row:
     ratio: float | None
 
 
-class Plain:
-    """A report that can be printed as JSON."""
-
-    def to_json(self: Any) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Report(Plain):
+@dataclass(frozen=True, repr=False)
+class Report(Table):
     """The result of a run: rows by size, and every violation; valid if there is none.
 
     `links_emulated` says whether transfers took as long as on the links of the topology.
     """
+
+    TITLE = "runtime"
 
     runtime: str
     native: str | None

@@ -137,7 +137,7 @@ def _native(mover: Mover, taken: Tensor, given: Tensor, shard: PerShard) -> None
 
 
 def own_alltoall(group: Any) -> Callable[..., Any]:
-    """Return a group's own `all_to_all_single`, which torch called otherwise before 2.13."""
+    """Return a group's own `all_to_all_single`, or `alltoall_base` before torch 2.13."""
     found: Callable[..., Any] = getattr(group, "all_to_all_single", None) or group.alltoall_base
     return found
 

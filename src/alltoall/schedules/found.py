@@ -83,5 +83,5 @@ class FoundSchedule:
         if self.robust is not None:
             found["robust"] = self.robust.summary()
         if self.renewed is not None:
-            found["last"] = self.renewed.losses()
+            found["last"] = self.renewed.summary()
         return found

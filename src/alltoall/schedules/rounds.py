@@ -43,8 +43,8 @@ from alltoall.settings import Late
 def tighten(placed: Placed, bound: float, enough: float, late: Late) -> Ordered | None:
     """Return an order of short steps that takes `enough`, or the least time found.
 
-    No order takes less than the `bound`. Return None if it is late, or if there are too many chunks
-    for a negotiation.
+    No order takes less than the `bound`. Return None if the time is up, or if there are too many
+    chunks for a negotiation.
     """
     longest = longest_send(placed)
     steps = placed.time / longest

@@ -10,6 +10,7 @@ from alltoall.ir.arrays import Floats
 from alltoall.ir.demand import Demand
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.routes import Routes
+from alltoall.ir.table import Table
 from alltoall.simulation.alpha_beta import (
     SHARINGS,
     SYNCS,
@@ -58,8 +59,8 @@ class JobRow:
     bound_seconds: float
 
 
-@dataclass(frozen=True)
-class Simulation:
+@dataclass(frozen=True, repr=False)
+class Simulation(Table):
     """Predicted times of one schedule, or of routes, on a fabric.
 
     With several jobs, `jobs` has the times of each and `together` those of all uncoordinated;

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from alltoall.runtime.bench import Plain
+from alltoall.ir.table import Table
 from alltoall.testbed.shares import WEIGHTS
 from alltoall.topologies.given import Given
 
@@ -81,8 +81,8 @@ class Recovery:
     complete: float
 
 
-@dataclass(frozen=True)
-class BedReport(Plain):
+@dataclass(frozen=True, repr=False)
+class BedReport(Table):
     """The result of a run on a fabric; valid if all bytes and counters are right."""
 
     fabric: str
@@ -110,8 +110,8 @@ class SharedJob:
     iterations: int
 
 
-@dataclass(frozen=True)
-class SharedReport(Plain):
+@dataclass(frozen=True, repr=False)
+class SharedReport(Table):
     """The result of several jobs on one fabric; valid as a `BedReport` is.
 
     `together_seconds` is the time of the slowest job while all run uncoordinated. `joint_seconds`
@@ -120,6 +120,8 @@ class SharedReport(Plain):
     one's all-to-all. `retransmits` and `drops` are of all jobs together, and `rows` those of a
     `BedReport` of the joint schedule.
     """
+
+    ROWS = "jobs"
 
     fabric: str
     topology: str

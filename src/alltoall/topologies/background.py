@@ -74,7 +74,7 @@ def _rates_of_file(words: str, topology: Topology) -> Floats:
         return factor * _rates_of_lines(text, topology, where)
     value = parse_json(text, where)
     if not is_saved(value):
-        raise FormatError(f"{where}: JSON of neither flow nor routes; expected one, or lines")
+        raise FormatError(f"{where}: JSON of neither flow nor routes; expected either, or lines")
     return factor * _rates_of_answer(saved_from_json(value, where), topology, where)
 
 

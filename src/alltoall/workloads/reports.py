@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from alltoall.runtime.bench import Plain
+from alltoall.ir.table import Table
 from alltoall.workloads.spectrum import Pencils
 
 
@@ -36,8 +36,8 @@ class PencilRow:
     error: float
 
 
-@dataclass(frozen=True)
-class FftReport(Plain):
+@dataclass(frozen=True, repr=False)
+class FftReport(Table):
     """Times of transforms; `even` says whether all ranks had equal slabs, and `checked` how.
 
     `links` says which are emulated, None if none is. Rows are `FftRow`, or `PencilRow` if there are
@@ -45,6 +45,8 @@ class FftReport(Plain):
     over that of the first other way, the schedule's, in all, and `alltoall_speedup` that of the
     exchange alone; both None without one.
     """
+
+    TITLE = "runtime"
 
     runtime: str
     links: str | None
@@ -110,12 +112,14 @@ class MoeRow:
     solve_seconds: float | None = None
 
 
-@dataclass(frozen=True)
-class MoeReport(Plain):
+@dataclass(frozen=True, repr=False)
+class MoeReport(Table):
     """Times of a layer. `skew` describes the imbalance; `speedups` are by exchange.
 
     `prepare_seconds` is the time to prepare the solver, once per topology.
     """
+
+    TITLE = "runtime"
 
     runtime: str
     on: str

@@ -16,7 +16,7 @@ ROUTING = "Full"
 
 
 def emit_simgrid(routes: Routes, options: Options) -> str:
-    """Return the platform of routes, one of each pair."""
+    """Return the SimGrid platform with one route per pair."""
     ordered, _ = in_file_order(routes)
     found, ends = most_routes(ordered)
     if found > 1:

@@ -30,7 +30,7 @@ from alltoall import core
 from alltoall.errors import InputError
 from alltoall.flows.program import certify
 from alltoall.ir.answer import Answer
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import NOTHING, Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
@@ -124,13 +124,13 @@ def _climbs(topology: Topology) -> NDArray[np.bool_]:
 
 def route_sssp(problem: Problem, _: RouteSettings) -> Routes:
     """Return one route per pair, out of one weighted shortest-path tree per terminal."""
-    return routes_from_tables(problem, sssp_tables(problem), "sssp")
+    return routes_from_tables(problem, sssp_tables(problem)[0], METHOD)
 
 
-def sssp_tables(problem: Problem) -> Ints:
-    """Return the next link of each node to each terminal [terminals, nodes].
+def sssp_tables(problem: Problem) -> tuple[Ints, Floats]:
+    """Return the next link of each node to each terminal [terminals, nodes], and all links' loads.
 
-    It is -1 where a node has no path to a terminal.
+    The link is -1 where a node has no path to a terminal.
     """
     topology, terminals = problem.topology, problem.topology.terminals
     wanted = np.zeros((len(terminals), topology.nodes))
@@ -139,14 +139,15 @@ def sssp_tables(problem: Problem) -> Ints:
     hop = topology.nodes * problem.demand.total / float(topology.capacity.min())
     back = core.Graph(topology.nodes, topology.head, topology.tail)
     weight, every = np.full(topology.links, hop), np.arange(topology.nodes)
-    table = np.full(wanted.shape, NOTHING, dtype=np.int64)
+    table, total = np.full(wanted.shape, NOTHING, dtype=np.int64), np.zeros(topology.links)
     for terminal, amount, row in zip(terminals, wanted, table, strict=True):
         start, link = core.tree_paths(back, weight, np.full(len(every), terminal), every)
         hops = np.diff(start)
         row[hops > 0] = link[start[1:][hops > 0] - 1]
         load = np.bincount(link, np.repeat(amount, hops), topology.links)
+        total += load
         weight += load / topology.capacity
-    return table
+    return table, total
 
 
 def routes_from_tables(problem: Problem, table: Ints, method: str) -> Routes:
@@ -175,7 +176,7 @@ def shortest_path_time(problem: Problem) -> float | None:
     """Return the time of shortest-path routing, None if that would take long."""
     if len(problem.sources) * len(problem.topology.terminals) > MOST_PAIRS:
         return None
-    return route_sssp(problem, RouteSettings()).time
+    return float((sssp_tables(problem)[1] / problem.topology.capacity).max())
 
 
 def shortest_path_reach(answer: Answer, settings: SolveSettings) -> dict[str, Any]:
