@@ -47,7 +47,10 @@ def returned(function: Any) -> str | None:
     """Return the name of a function's annotated return type, or None."""
     if not callable(function):
         return None
-    said = inspect.signature(function).return_annotation
+    try:
+        said = inspect.signature(function).return_annotation
+    except ValueError:  # A type in C, such as int, has no signature.
+        return None
     if said is inspect.Signature.empty:
         return None
     text = said if isinstance(said, str) else getattr(said, "__name__", str(said))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alltoall.errors import UsageError
+from alltoall.ir.files.text import exists
 from alltoall.ir.words import did_you_mean
 from alltoall.registry import Registry, load
 
@@ -227,7 +228,4 @@ def names_file(spec: str) -> bool:
     path = Path(spec)
     if path.suffix or "/" in spec.partition(":")[0]:
         return True
-    try:
-        return path.exists()
-    except OSError:  # e.g. a name too long for any file
-        return False
+    return exists(path)
