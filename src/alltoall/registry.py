@@ -43,14 +43,19 @@ def deferred(where: str) -> Callable[..., Any]:
     return call
 
 
+def has_signature(function: Any) -> bool:
+    """Return whether parameters of a function are known; types in C, such as int, have none."""
+    try:
+        return callable(function) and bool(inspect.signature(function))
+    except ValueError:
+        return False
+
+
 def returned(function: Any) -> str | None:
     """Return the name of a function's annotated return type, or None."""
-    if not callable(function):
+    if not has_signature(function):
         return None
-    try:
-        said = inspect.signature(function).return_annotation
-    except ValueError:  # A type in C, such as int, has no signature.
-        return None
+    said = inspect.signature(function).return_annotation
     if said is inspect.Signature.empty:
         return None
     text = said if isinstance(said, str) else getattr(said, "__name__", str(said))
