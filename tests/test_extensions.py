@@ -175,6 +175,13 @@ def test_a_broken_package_only_hurts_those_who_use_it(
     assert "No module named 'their'; repair or remove that package" in found.err
 
 
+@pytest.mark.parametrize("builtin", [int, min, type])
+def test_a_builtin_without_parameters_is_no_family(builtin: Any) -> None:
+    """It could not be built from any SPEC."""
+    with pytest.raises(UsageError, match="expected a function with a docstring"):
+        alltoall.register_family("builtin", builtin)
+
+
 def test_what_cannot_be_registered() -> None:
     """A name that is taken or is none, and things that are not what they should be."""
     with pytest.raises(UsageError, match="'ring' exists already"):

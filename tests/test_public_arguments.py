@@ -86,6 +86,7 @@ NAMED: dict[str, tuple[Callable[[], Any], str]] = {
         ("Topology", "terminals", "True"),
         ("run", "topology", repr(np.array([0.5, np.nan]))),
         ("Demand.of_groups", "terminals", "-1"),
+        ("register_method", "method", repr(int)),
     ],
 )
 def test_what_once_escaped(call: str, argument: str, wrong: str) -> None:

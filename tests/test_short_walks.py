@@ -25,7 +25,7 @@ PACKAGE = Path(alltoall.__file__).parent
 CLOCKS = {"SolveSettings", "search_settings"}
 """Calls that start a clock: settings have one from the moment that they are made."""
 
-OWN_CLOCK = {"search_settings", "prove", "flow_content", "_measured"}
+OWN_CLOCK = {"search_settings", "prove", "flow_content", "_measured", "_published"}
 """Functions besides the public ones: these make settings for others, or know no time limit."""
 
 

@@ -98,7 +98,9 @@ OPTIONS: dict[str, Option] = {
     "through": Option("Ranks of mpi or torch", "NAME", group=TESTBED),
     "native": flag("Also time the library's own all-to-all", TESTBED),
     "weights": Option("Routes: by weights, chunks, paced or phases", "NAME", group=TESTBED),
-    "steering": Option("encap (SRv6) or plain (a route at every hop)", "NAME", group=TESTBED),
+    "steering": Option(
+        "encap (SRv6), plain (all hops) or ports (a flow per chunk)", "NAME", group=TESTBED
+    ),
     "cut": Option("Cut this cable during the run; time the recovery", "A-B", group=TESTBED),
     "node": Option("Node (default: that of this MPI rank)", "NODE"),
     "cable": Option("Cable between two nodes, such as 0-1", "A-B", argument=True),

@@ -43,9 +43,17 @@ def deferred(where: str) -> Callable[..., Any]:
     return call
 
 
+def has_signature(function: Any) -> bool:
+    """Return whether parameters of a function are known; types in C, such as int, have none."""
+    try:
+        return callable(function) and bool(inspect.signature(function))
+    except ValueError:
+        return False
+
+
 def returned(function: Any) -> str | None:
     """Return the name of a function's annotated return type, or None."""
-    if not callable(function):
+    if not has_signature(function):
         return None
     said = inspect.signature(function).return_annotation
     if said is inspect.Signature.empty:

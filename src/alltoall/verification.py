@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 from alltoall.check.answers import check_answer
 from alltoall.check.flow import TOLERANCE, check_topology
-from alltoall.check.program.alltoall import AllToAllReport, check_all_to_all
-from alltoall.check.program.interpret_plan import check_plan
+from alltoall.check.program.alltoall import AllToAllReport, check_all_to_all, check_plan
 from alltoall.check.program.messages import check_messages
 from alltoall.check.program.timing import time_on
 from alltoall.check.routes import check_routes

@@ -19,8 +19,7 @@ from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.json.saved_answers import answer_from_json, answer_to_json
 from alltoall.ir.files.json.values import parse_json
-from alltoall.ir.flow import Flow
-from alltoall.ir.orbits import orbits_of
+from alltoall.ir.flow import Flow, orbits_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.topologies.operators import with_host_bandwidth

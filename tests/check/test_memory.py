@@ -14,12 +14,12 @@ import pytest
 from alltoall.errors import DemandError, FormatError, UsageError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
-from alltoall.ir.files.archive import MAX_NUMBERS, MAX_TEXT
 from alltoall.ir.files.artefacts import write_artefact
 from alltoall.ir.files.json import values as json_values
 from alltoall.ir.files.json.demand import demand_from_json
 from alltoall.ir.files.json.saved_answers import answer_to_json
 from alltoall.ir.files.json.values import parse_json, write_json
+from alltoall.ir.files.npz import MAX_NUMBERS, MAX_TEXT
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

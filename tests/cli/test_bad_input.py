@@ -115,6 +115,40 @@ def test_bad_words(run: Run, words: tuple[str, ...], code: int, expected: str) -
     assert "Traceback" not in outcome.err
 
 
+LONG = "a" * 300
+"""A name too long for any file."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", LONG),
+        ("compare", "ring:4", "--output", f"{LONG}.json"),
+        ("wrap", LONG, "--", "true"),
+        ("wrap", f"{LONG}.json", "--export"),
+        ("wrap", f"ring:4@{LONG}", "--", "true"),
+        ("route", "ring:4", "--method", f"robust:demands={LONG}"),
+        ("report", LONG, "--output", "page.html"),
+        ("run", LONG),
+        ("simulate", LONG),
+        ("failures", LONG),
+        ("testbed", "up", LONG),
+        ("testbed", "exec", "--fabric", LONG, "--", "true"),
+        ("workload", "moe", "--schedule", LONG),
+        ("reproduce", "fft", "--against", LONG),
+        ("solve", "ring:4", "--group", f"@{LONG}"),
+        ("solve", "ring:4", "--background", LONG),
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_impossible_name_of_a_file_is_refused(run: Run, words: tuple[str, ...]) -> None:
+    """As one that does not exist, in every verb: the system is not to blame."""
+    outcome = run(*words)
+    assert outcome.code in (2, 3)
+    assert outcome.err.startswith("error: ")
+    assert "the system refused" not in outcome.err
+
+
 def test_bad_demand_files(run: Run, tmp_path: Path) -> None:
     """Demand that does not fit is named, exit code 3."""
     path = tmp_path / "demand"

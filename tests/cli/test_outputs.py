@@ -9,7 +9,15 @@ import pytest
 import alltoall
 from command_line import Run
 
-INPUTS = ("net.json", "flow.json", "routes.json", "schedule.json", "demand.csv", "limits.toml")
+INPUTS = (
+    "net.json",
+    "flow.json",
+    "routes.json",
+    "schedule.json",
+    "demand.csv",
+    "limits.toml",
+    "groups.txt",
+)
 
 SCHEDULE = "schedule.json"
 
@@ -35,6 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     alltoall.route(ring, method="ecmp").save(tmp_path / "routes.json")
     alltoall.schedule(ring).save(tmp_path / "schedule.json")
     (tmp_path / "demand.csv").write_text("0,1,1,1\n1,0,1,1\n1,1,0,1\n1,1,1,0\n")
+    (tmp_path / "groups.txt").write_text("0,1\n2,3\n")
     (tmp_path / "limits.toml").write_text("nodes = 4\ndegree = 2\n")
     (tmp_path / "link.json").symlink_to("net.json")
     monkeypatch.chdir(tmp_path)
@@ -52,6 +61,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("solve", "ring:4", "--demand", "demand.csv", "-o", "demand.csv"),
         ("route", "net.json", "-o", "net.json"),
         ("route", "net.json", "--from", "routes.json", "-o", "net.json"),
+        ("solve", "ring:4", "--group", "@groups.txt", "-o", "groups.txt"),
+        ("solve", "ring:4", "--background", "flow.json@0.5", "-o", "flow.json"),
+        ("route", "ring:4", "--method", "robust:demands=demand.csv", "-o", "demand.csv"),
         ("schedule", "net.json", "-o", "net.json"),
         ("schedule", "ring:4", "--demand", "demand.csv", "-o", "demand.csv"),
         ("topology", "net.json", "--draw", "net.json"),

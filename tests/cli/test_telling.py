@@ -90,7 +90,7 @@ def test_capacities_that_are_not_one_are_not_passed_over(run: Run, verb: str) ->
     found = run(*words)
     assert "capacities are 100: a link is 100 x 100Gbps, 10Tbps" in found.out
     assert "give --link-bandwidth 1Gbps if capacities are in Gbit/s" in found.out
-    assert "3 cables of 10Tbit/s" in found.out
+    assert "3 cables of 10 Tbit/s" in found.out
     assert run(*words, "--json").json["link_GBps"] == [1250.0, 1250.0]
 
 

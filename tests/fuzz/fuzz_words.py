@@ -25,6 +25,7 @@ SPECS = (
     *("named.edges", "units.edges", "golf.edges", "both.edges", "ports.edges", "header.csv"),
     *("", "ring", "ring:", "ring:0", "ring:1", "ring:-3", "ring:x", "ring:99999999999", "torus:3x"),
     *("torus:0x0", "genkautz:n=4", "genkautz:n=4,d=9,e=1", "nosuch:4", "missing.json", ".", "\x1b"),
+    *("a" * 300, "a" * 300 + ".json"),
 )
 """Small topologies, and what is none."""
 
@@ -67,6 +68,7 @@ PATHS = (
     "out.xml",
     "groups.txt",
     "ranks.txt",
+    "a" * 300,
 )
 NEVER = ("--cluster", "--mpi", "--on")
 """Options that reach for other machines or start other programs."""

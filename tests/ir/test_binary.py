@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from alltoall.errors import FormatError, InputError, UsageError
 from alltoall.ir.answer import Certificate
-from alltoall.ir.files import archive
+from alltoall.ir.files import npz as archive
 from alltoall.ir.files.artefacts import read_artefact, read_as, write_artefact
 from alltoall.ir.files.json.saved_answers import Artefact
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from alltoall.lowering.tables.srv6_emit import node_batches
+from alltoall.lowering.tables.srv6 import node_batches
 from command_line import Run
 
 FABRIC = "a b\nb c\nc d\nd !e\ne f\nf a\na d 2\n"

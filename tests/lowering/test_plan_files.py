@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lowering_cases import schedule_named
 
-from alltoall.check.program.interpret_plan import check_plan
+from alltoall.check.program.alltoall import check_plan
 from alltoall.errors import FormatError, VerificationError
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.mscclpp import emit_mscclpp, read_mscclpp

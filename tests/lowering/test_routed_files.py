@@ -27,7 +27,7 @@ from alltoall.ir.topology import Topology
 from alltoall.lowering import TARGETS, kind_of, parse_lowered
 from alltoall.lowering.options import Options
 from alltoall.lowering.tables.ompi import ATTRIBUTES, OPTIONAL
-from alltoall.lowering.tables.srv6_emit import node_batches
+from alltoall.lowering.tables.srv6 import node_batches
 from alltoall.routes.phases import split_phases
 from alltoall.routes.weights import route_extp
 from alltoall.routes.whole_chunks import bounded_chunks

@@ -1,6 +1,9 @@
 """All solvers behind the one interface agree on answers, duals and statuses."""
 
 import importlib.util
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -91,3 +94,28 @@ def test_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(EXTRAS, "nosuch", "nosuch-dist")
     with pytest.raises(MissingComponentError, match=r"pip install '\.\[nosuch\]' in a clone"):
         solve_program(program([1], [[1]], [1], [2]), "nosuch", LPSettings())
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]) << 20,) * 2)
+from alltoall.cli import main
+sys.argv = ["alltoall", "solve", "torus:3x3"]
+main()
+"""
+
+
+@pytest.mark.parametrize("mebibytes", [256, 320])
+def test_too_little_address_space_is_refused(mebibytes: int) -> None:
+    """The constructor of OpenBLAS, in which HiGHS would wait for memory, is not reached."""
+    found = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(mebibytes)],
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert found.returncode == 5
+    assert "the solver HiGHS needs" in found.stderr
+    assert "ulimit -v" in found.stderr

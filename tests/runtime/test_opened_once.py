@@ -11,6 +11,7 @@ import pytest
 
 import alltoall
 from alltoall.ir.files import artefacts
+from alltoall.ir.files.json.saved_answers import answer_from_json
 from alltoall.runtime import launch
 from alltoall.runtime.bench import Report
 from alltoall.testbed import public as testbed
@@ -42,6 +43,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     readers = {key: counted(read) for key, read in artefacts._FROM_JSON.items()}
     monkeypatch.setattr(artefacts, "_FROM_JSON", readers)
+    monkeypatch.setattr(artefacts, "answer_from_json", counted(answer_from_json))
     monkeypatch.setattr(
         launch, "run_ranks", lambda *_: Report("none", None, 4, False, (), ()).to_json()
     )

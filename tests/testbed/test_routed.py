@@ -18,6 +18,7 @@ from alltoall.routes.phases import split_phases
 from alltoall.testbed import namespaces, routed
 from alltoall.testbed.namespaces import Bed
 from alltoall.testbed.plan import Plan
+from alltoall.testbed.ports import per_chunk
 from alltoall.testbed.report import BedRow
 from alltoall.testbed.routed import run_routes
 from alltoall.testbed.shares import Pieces, pieces_of
@@ -54,6 +55,14 @@ def test_both_ways_to_steer() -> None:
             # Nobody beats the bound; how near one comes is not for a test to judge.
             assert 0 < large["fraction"] <= 1
             assert large["load_fraction"] == pytest.approx(large["fraction"])
+
+
+def test_source_ports_pick_routes() -> None:
+    """The kernel's hash of the 5-tuple takes each chunk over its route: every link counts."""
+    routes = per_chunk(routes_of("hypercube:2", "ewsp"))
+    with fabric(routes.problem.topology) as bed:
+        for size in (999, 20_000):
+            assert run(bed, routes, size, steering="ports").disagreements == ()
 
 
 def test_shares_and_baselines() -> None:

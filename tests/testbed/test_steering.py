@@ -10,6 +10,7 @@ from alltoall.errors import UsageError
 from alltoall.ir.demand import Demand
 from alltoall.ir.topology import Topology
 from alltoall.testbed.plan import Plan, merged
+from alltoall.testbed.ports import per_chunk
 from alltoall.testbed.steering import batches, steered
 
 LINES = """\
@@ -52,6 +53,35 @@ def test_what_a_node_is_told(steering: str) -> None:
     found = batches(plan, steered(plan, routes), steering)
     assert sorted(found) == [0, 1, 2, 3]
     assert found[0] == LINES + WAYS[steering]
+
+
+def test_a_pair_has_an_address_whose_next_hops_are_its_routes() -> None:
+    """Besides what SRv6 needs: the kernel's hash picks one of them."""
+    routes = alltoall.route("bipartite:2x2")
+    plan = Plan("golden", routes.problem.topology, 1e6)
+    found = steered(plan, routes)
+    before, text = (batches(plan, found, way)[0] for way in ("encap", "ports"))
+    assert text.startswith(before)
+    addresses = [line for line in text[len(before) :].splitlines() if "address" in line]
+    assert addresses == [f"address add fc02:0:{n}::ffff/128 dev lo nodad" for n in (1, 2, 3)]
+    hops = (
+        "nexthop encap seg6 mode encap segs fc01:3:0::2,fc01:1:3::2 via fc01:3:0::2 dev p1 onlink"
+    )
+    assert f"route add fc02:1:0::ffff/128 initcwnd 2 congctl cubic {hops}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("weights", "chunks"),
+    [((0.5, 0.5), [2, 2]), ((0.9, 0.1), [4]), ((0.6, 0.4), [2, 2]), ((0.7, 0.3), [3, 1])],
+)
+def test_chunks_are_as_many_for_every_pair(weights: tuple[float, float], chunks: list[int]) -> None:
+    """Each a route of its own, as near to the weights as whole chunks are."""
+    routes = alltoall.route("ring:4", "ewsp:layering=none")
+    two = routes.select(np.flatnonzero((routes.source == 0) & (routes.destination == 2)))
+    many = per_chunk(replace(two, weight=np.array(weights), denominator=None))
+    assert many.weight.tolist() == [0.25] * 4
+    _, counts = np.unique(many.link[many.start[:-1]], return_counts=True)
+    assert sorted(counts.tolist(), reverse=True) == chunks
 
 
 def test_one_way_links_arrive_where_acknowledgements_would_leave() -> None:

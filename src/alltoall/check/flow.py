@@ -18,8 +18,7 @@ import numpy as np
 
 from alltoall.check.sums import distinct_values, pair_balances, pair_demand, raise_if, runs
 from alltoall.ir.arrays import Floats, Ints, products, reachable
-from alltoall.ir.flow import Flow
-from alltoall.ir.orbits import Orbits, orbits_of, sources_per_group
+from alltoall.ir.flow import Flow, Orbits, orbits_of, sources_per_group
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 

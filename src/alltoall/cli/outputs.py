@@ -1,5 +1,6 @@
 """Checks of output files: none replaces an input, and one at most goes to standard output."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import product
@@ -27,6 +28,9 @@ RENEWABLE = (("output", "given"), ("output", "from_"))
 KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
 """What each verb writes that it can also read."""
 
+
+_SIGNS = re.compile("[@=,+]")
+"""What separates a file from other parts of a word."""
 
 SAVING = ("solve", "route", "schedule")
 """Verbs that save answers."""
@@ -59,22 +63,26 @@ def check_outputs(context: typer.Context) -> None:
         raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
 
 
-def _inputs(given: Mapping[str, Any]) -> Iterator[tuple[str, str | Path]]:
-    """Yield the name and value of every parameter that may be a file to read."""
+def _inputs(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name and value of every parameter that may be a file to read.
+
+    A file may be part of a word: `@FILE`, `FILE@SIZE`, `robust:demands=FILE`.
+    """
     for key, value in given.items():
         if key not in OUTPUTS:
             values = value if isinstance(value, list | tuple) else (value,)
-            yield from ((key, each) for each in values if isinstance(each, str | Path))
+            words = [str(each) for each in values if isinstance(each, str | Path)]
+            yield from ((key, part) for word in words for part in (word, *_SIGNS.split(word)))
 
 
-def _is_same_file(one: Path, other: str | Path) -> bool:
+def _is_same_file(one: Path, other: str) -> bool:
     """Return whether two paths lead to one file that exists."""
     with suppress(OSError, ValueError):
         return one.samefile(other)
     return False
 
 
-def _holds(path: str | Path, kind: type | None) -> bool:
+def _holds(path: str, kind: type | None) -> bool:
     """Return whether a file holds an artefact of a kind, and no comments."""
     with suppress(AlltoallError, OSError, ValueError):
         found = kind is not None and load(path)

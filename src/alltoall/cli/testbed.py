@@ -8,6 +8,7 @@ from typing import Any
 from alltoall.cli.options import VerbCall, verb_of
 from alltoall.cli.show import show
 from alltoall.errors import UsageError
+from alltoall.ir.files.text import is_file
 from alltoall.ir.quantities import bytes_per_second, rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.loading import load
@@ -120,7 +121,7 @@ def _tell(found: dict[str, Any], call: VerbCall) -> None:
 def _topology(word: str) -> Topology:
     """Return the topology of a SPEC, or of any file that has one."""
     path = Path(word)
-    if names_file(word) and path.is_file():
+    if names_file(word) and is_file(path):
         found = load(path)
         problem = getattr(found, "problem", None)
         return topology_of(found if problem is None else problem)  # type: ignore[arg-type]

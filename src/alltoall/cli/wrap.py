@@ -11,6 +11,7 @@ import typer
 
 from alltoall.cli.options import as_verb
 from alltoall.errors import UsageError
+from alltoall.ir.files.text import exists
 from alltoall.runtime.wrap import file_and_size, wrap
 
 SEPARATOR = "--"
@@ -60,7 +61,7 @@ def _require_separator(words: Sequence[str], line: Sequence[str]) -> None:
 
 def _is_schedule(word: str) -> bool:
     """Return whether a word names a file that is no program."""
-    return shutil.which(word) is None and file_and_size(word)[0].exists()
+    return shutil.which(word) is None and exists(file_and_size(word)[0])
 
 
 wrap_verb = as_verb(_verb, wrap, "export")

@@ -36,7 +36,7 @@ from alltoall.errors import (
 from alltoall.flows.workers import require_cluster, run_apart
 from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.json.values import parse_json
-from alltoall.ir.files.text import read_text, write_text
+from alltoall.ir.files.text import is_file, read_text, write_text
 from alltoall.ir.names import short_names
 from alltoall.ir.problem import Problem
 from alltoall.ir.quantities import parse_size
@@ -207,7 +207,7 @@ def _names(subjects: Sequence[Any]) -> list[str]:
     """Return the name of each subject: file names without folders, unless two would be equal."""
     names = [_name(each) for each in subjects]
     return [
-        short if isinstance(each, str | PathLike) and Path(name).is_file() else name
+        short if isinstance(each, str | PathLike) and is_file(name) else name
         for each, name, short in zip(subjects, names, short_names(names), strict=True)
     ]
 
@@ -334,7 +334,7 @@ class _Comparing:
     def _go_on(self) -> None:
         """Read the finished points of a file; refuse a file of another comparison."""
         path = self.output
-        if path is None or path.suffix.lower() != ".json" or not path.is_file():
+        if path is None or path.suffix.lower() != ".json" or not is_file(path):
             return
         value = parse_json(read_text(path), str(path))
         if not isinstance(value, dict) or value.get("format") != FORMAT:

@@ -137,8 +137,9 @@ def _panel(rows: Sequence[Row], name: str, kind: str) -> Panel:
     scaled = [
         {**row, "buffer": fabric.hosts * row["bytes"], "rate": scale * row[kind]} for row in rows
     ]
-    # SCCL's bound is that of another topology, without hosts.
-    bound = scale * max(row["bound"] for row in rows if row["way"] != "sccl")
+    # The bound of these is that of another topology, without hosts.
+    known = [row["bound"] for row in rows if row["way"] not in ("sccl", "taccl")]
+    bound = scale * max(known)
     ends = [end([row["buffer"] for row in scaled]) for end in (min, max)]
     cut = {row["way"] for row in rows if row.get("status") == CUT}
     lines = [

@@ -13,6 +13,7 @@ from alltoall.figures.figure import SIZES, Asked, Figure, Measured, Point
 from alltoall.figures.results import write_results
 from alltoall.figures.run import STORED, Reproduced, compare, measure_figure, write_figure
 from alltoall.flows.workers import Local, require_cluster, run_all, until_late
+from alltoall.ir.files.text import is_file, is_folder
 from alltoall.ir.program import Program
 from alltoall.ir.quantities import parse_seconds
 from alltoall.ir.words import ProgressMessage, counted
@@ -141,13 +142,13 @@ def _require_files(
 ) -> None:
     """Refuse wrong files before anything is measured."""
     for path in peers:
-        if not path.is_file():
+        if not is_file(path):
             raise UsageError(f"{path}: no such file; expected MSCCL XML of another tool")
         found = load(path)
         if not isinstance(found, Program):
             kind = type(found).__name__.lower()
             raise UsageError(f"{path}: a {kind}; expected MSCCL XML of another tool")
-    if against is not None and not Path(against).is_dir():
+    if against is not None and not is_folder(against):
         raise UsageError(f"{against}: no such folder; expected one that reproduce wrote to")
     if results is not None and Path(results).suffix != ".md":
         raise UsageError(f"{results}: a page of results is Markdown; expected FILE.md")

@@ -1,6 +1,6 @@
 """`ExecutionPlan`: code for ranks that write into each other's memory.
 
-The meaning of a plan, which `check.program.interpret_plan` executes:
+The meaning of a plan, which `check.program.interpret` executes:
 
 - Buffers are those of a `Program`. The thread blocks of a rank run at the same time; their
   operations start one after another. All the threads of a block take part in an operation, so it

@@ -107,8 +107,13 @@ class Schedule(Answer):
         """
         links = self.problem.topology.links
         key = (np.cumsum(np.diff(self.step, prepend=-1) != 0) - 1) * links + self.link
-        used, place = np.unique(key, return_inverse=True)
-        load = np.bincount(place, self.sizes(), len(used))
+        if self.steps * links <= self.sends:  # Sorting the sends takes longer than a table.
+            load = np.bincount(key, self.sizes())
+            used = np.flatnonzero(load)
+            load = load[used]
+        else:
+            used, place = np.unique(key, return_inverse=True)
+            load = np.bincount(place, self.sizes(), len(used))
         step, link = used // links, used % links
         return step, link, load / self.problem.topology.capacity[link]
 

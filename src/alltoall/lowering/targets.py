@@ -123,8 +123,8 @@ TARGETS: Registry[Target] = Registry(
         ),
         "srv6": Target(
             Routes,
-            _here("tables.srv6_emit:emit_srv6"),
-            _here("tables.srv6_read:read_srv6"),
+            _here("tables.srv6:emit_srv6"),
+            _here("tables.srv6:read_srv6"),
             ".srv6.batch",
             "Linux segment routing commands",
             "# alltoall srv6/",

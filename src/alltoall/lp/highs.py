@@ -11,9 +11,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
+
+from alltoall.lp.address_space import require_address_space
+
+require_address_space()
+
+import highspy
 
 from alltoall.lp.program import LinearProgram, LPResult, Vector
 from alltoall.lp.settings import LPSettings, LPStatus

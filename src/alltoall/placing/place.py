@@ -205,6 +205,7 @@ class _BestResponse:
 
     def __post_init__(self) -> None:
         self.start, self.first = _by_source(self.chunks)
+        self.best = np.empty_like(self.table)
         total = (
             np.add.reduceat(self.chunks.size, self.first[:-1]) if len(self.start) else np.zeros(0)
         )
@@ -265,4 +266,5 @@ class _BestResponse:
     def keep_best(self) -> None:
         """Remember the paths if they are the best so far."""
         if self.time < self.least:
-            self.best, self.least = self.table.copy(), self.time
+            np.copyto(self.best, self.table)  # Fresh memory would take several times as long.
+            self.least = self.time

@@ -106,10 +106,14 @@ def topology_content(topology: Topology) -> dict[str, Any]:
 def _facts(answer: Answer, summary: Summary, share: Floats) -> Facts:
     topology, links = answer.problem.topology, link_in_words(summary)
     idle = int(np.count_nonzero(share == 0))
+    gap = f"{percent(answer.gap)} above the bound"
+    if answer.gap <= PROVEN:
+        gap = "none: optimal, and proven"
     busy = f"{percent(float(share.mean()))} of the time, the average of all links"
     layered = isinstance(answer, Routes) and answer.layers is not None
     return [
         ["time", f"{answer.time:.9g} shard times (one shard over a link of capacity 1)"],
+        ["gap", gap if answer.bound > 0 else "no bound claimed"],
         ["saturated", summary["saturated"]],
         ["busy", busy + (f"; {idle:,} idle" if idle else "")],
         *_own(answer),

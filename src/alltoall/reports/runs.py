@@ -8,7 +8,7 @@ from typing import Any
 from alltoall.errors import FormatError
 from alltoall.ir.files.fields import Json, short, take_int, take_list, take_object
 from alltoall.ir.files.json.values import parse_json
-from alltoall.ir.files.text import read_text
+from alltoall.ir.files.text import is_file, read_text
 
 HEAD = 1 << 16
 """Bytes to read for the format of an artefact, which runs lack."""
@@ -42,7 +42,7 @@ class Run:
 
 def read_run(path: Path) -> Run | None:
     """Return the run or simulation in a file, or None if it holds another thing, or is a pipe."""
-    if not path.is_file():
+    if not is_file(path):
         return None
     with path.open("rb") as file:
         head = file.read(HEAD)

@@ -15,7 +15,6 @@ import numpy as np
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.routes import Routes
-from alltoall.lp.settings import never
 from alltoall.placing.listed import (
     UNPLACED,
     Choice,
@@ -25,14 +24,10 @@ from alltoall.placing.listed import (
     phase_loads,
 )
 from alltoall.routes.weights import TARGETS, tries_for
-from alltoall.settings import Late
 
 
-def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = never) -> Ints:
-    """Return the phase of each route, of `phases` or, if None, of as many as the loss allows.
-
-    When it is `late`, the search for more phases, or for a smaller loss, ends.
-    """
+def split_phases(routes: Routes, phases: int | None, loss: float) -> Ints:
+    """Return the phase of each route, of `phases` or, if None, of as many as the loss allows."""
     if not 0 <= loss <= 10:
         raise UsageError(f"loss {loss:g}; expected a share from 0 to 10")
     if phases is None:
@@ -40,7 +35,7 @@ def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = n
         most = min(routes.count, int(routes.time * (1 + loss) / float(_own_time(routes).max())))
         best, low, middle, high = np.zeros(routes.count, dtype=np.int64), 1, most, most + 1
         while low < middle < high:
-            found = _try(routes, middle, loss, late)
+            found = _try(routes, middle, loss)
             if found is None:
                 high = middle
             else:
@@ -51,17 +46,16 @@ def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = n
         raise UsageError(
             f"{phases} phases for {routes.count} routes; expected 1 to {routes.count} phases"
         )
-    found = first_found(TARGETS, lambda step: _try(routes, phases, loss * step / TARGETS, late))
+    found = first_found(TARGETS, lambda step: _try(routes, phases, loss * step / TARGETS))
     if found is None:
         raise InputError(
             f"no {phases} phases of these {routes.count} routes within a loss of {loss:.4g} "
-            f"were found; allow {'more time, ' if late() else ''}a larger loss, fewer phases, "
-            "or cut the shards into more chunks"
+            "were found; allow a larger loss, fewer phases, or cut the shards into more chunks"
         )
     return found
 
 
-def _try(routes: Routes, phases: int, loss: float, late: Late) -> Ints | None:
+def _try(routes: Routes, phases: int, loss: float) -> Ints | None:
     """Return exactly this many phases within the loss, or None if none are found."""
     if phases == 1:
         return np.zeros(routes.count, dtype=np.int64)
@@ -71,7 +65,7 @@ def _try(routes: Routes, phases: int, loss: float, late: Late) -> Ints | None:
     for budget in _budgets(routes, phases, loss):
         for seed in range(tries_for(routes.count)):
             topology = routes.problem.topology
-            places, fits = negotiate_listed(topology, items, nowhere, budget, seed, late)
+            places, fits = negotiate_listed(topology, items, nowhere, budget, seed)
             if fits:
                 phase = _even_out(routes, items, places, budget)
                 # A phase that nothing needed would be a number only.

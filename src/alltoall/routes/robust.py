@@ -44,6 +44,7 @@ from alltoall.flows.symmetry.translations import Translations, find_translations
 from alltoall.ir.arrays import Floats, Ints, products
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.node_tables import read_demand
+from alltoall.ir.files.text import is_file
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
@@ -115,7 +116,7 @@ class Family:
                 "names of families, or files"
             )
         for name in files:
-            if not Path(name).is_file():
+            if not is_file(name):
                 raise UsageError(
                     f"robust against {name!r}, which is no file; expected one of "
                     f"{', '.join(SKEWS)}, or files of demands"

@@ -13,7 +13,7 @@ from alltoall.ir.files.artefacts import artefact_as, is_saved
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.messages import MESSAGES_FORMAT, messages_from_text
 from alltoall.ir.files.npz import is_archive
-from alltoall.ir.files.text import decode, read_bytes, require_size
+from alltoall.ir.files.text import decode, exists, read_bytes, require_size
 from alltoall.ir.messages import Messages, RankMessages
 from alltoall.ir.program import Program
 from alltoall.ir.quantities import parse_sizes
@@ -57,7 +57,7 @@ FILES = {".json", ".npz", ".gz", ".messages", ".txt"}
 def is_spec(given: object) -> bool:
     """Return whether an input is a SPEC: a text that neither names a file nor looks like one."""
     path = Path(given) if isinstance(given, str) else None
-    return bool(path and not path.exists() and path.name == given and path.suffix not in FILES)
+    return bool(path and not exists(path) and path.name == given and path.suffix not in FILES)
 
 
 def schedule_for(

@@ -21,7 +21,7 @@ from alltoall.ir.arrays import Ints
 from alltoall.ir.files.artefacts import read_as
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.node_tables import read_node_values
-from alltoall.ir.files.text import write_text
+from alltoall.ir.files.text import exists, write_text
 from alltoall.ir.messages import Messages
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
@@ -121,7 +121,7 @@ def _wrapped(
         label, work = given.problem.topology.name, given
     else:
         path, size = file_and_size(given)
-        label = path.name if path.exists() else str(path)
+        label = path.name if exists(path) else str(path)
         least = least if size is None else least_size(size)
         work = kept_schedule(str(path), say) if is_spec(str(path)) else read_schedule(_file(path))
     messages = all_parts(work)
@@ -176,14 +176,14 @@ def _hosts(topology: Topology) -> tuple[str, ...] | None:
 def file_and_size(given: str | PathLike[str]) -> tuple[Path, str | None]:
     """Return the path of FILE or FILE@SIZE, and the size."""
     path = Path(given)
-    if path.exists() or MARK not in path.name:
+    if exists(path) or MARK not in path.name:
         return path, None
     name, _, size = str(given).rpartition(MARK)
     return Path(name), size
 
 
 def _file(path: Path) -> Path:
-    if not path.exists():
+    if not exists(path):
         raise UsageError(f"no file {path}; expected a saved schedule, or its messages")
     return path
 

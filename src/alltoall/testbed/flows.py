@@ -20,6 +20,7 @@ import numpy as np
 from alltoall.ir.chunks import PerShard
 from alltoall.runtime.bench import received_by, sent_by, wrong_bytes
 from alltoall.testbed.moving import BrokenFlowError, MoverStopped, Moves, Spans
+from alltoall.testbed.ports import find_ports, shared
 
 PORT = 7000
 """Port on which all ranks listen."""
@@ -101,7 +102,7 @@ class Rank:
 
     def connect(self) -> dict[str, Any]:
         """Connect all outgoing flows and accept all incoming ones."""
-        waiting = self.connecting
+        waiting, ports = self.connecting, self._ports()
         for number, (source, _to, own, address, _phase) in enumerate(self.flows):
             if source != self.rank:
                 continue
@@ -109,14 +110,15 @@ class Rank:
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
-            made.bind((own, 0))
+            made.bind((own, ports.get(number, 0)))
             with suppress(BlockingIOError):
-                made.connect((address, PORT))
+                made.connect((shared(address) if ports else address, PORT))
             self.out[number] = made
             waiting[made.fileno()] = number
             self.events.register(made.fileno(), select.EPOLLOUT)
+        # Routes of a pair may share an address, but each is answered by another.
         known = {
-            (_packed(own), _packed(address)): number
+            (_packed(own), _packed(shared(address) if self.job.get("ways") else address)): number
             for number, (_source, to, own, address, _phase) in enumerate(self.flows)
             if to == self.rank
         }
@@ -150,6 +152,15 @@ class Rank:
         if not found or self.line.fileno() in found:
             raise MoverStopped
         return found
+
+    def _ports(self) -> dict[int, int]:
+        """Return the source ports that make the kernel's hash pick each flow's route."""
+        ways = self.job.get("ways")
+        if not ways:
+            return {}
+        mine = [number for number, flow in enumerate(self.flows) if flow[0] == self.rank]
+        flows = [(self.flows[n][2], shared(self.flows[n][3]), ways[n]) for n in mine]
+        return dict(zip(mine, find_ports(flows, PORT), strict=True))
 
     def _accept(self, known: dict[tuple[bytes, bytes], int]) -> None:
         with suppress(BlockingIOError):

@@ -21,6 +21,7 @@ from typing import Any
 from alltoall.errors import InputError, MissingComponentError, UsageError
 from alltoall.ir.files.json.problem import topology_from_json, topology_to_json
 from alltoall.ir.files.json.values import read_json, write_json
+from alltoall.ir.files.text import exists
 from alltoall.ir.topology import Topology
 from alltoall.testbed.plan import IDENTITY, Device, Plan, bucket, merged
 
@@ -286,7 +287,7 @@ def require_testbed() -> None:
 
 def _read(name: str) -> Bed | None:
     path = RECORDS / f"{name}.json"
-    if not path.exists():
+    if not exists(path):
         return None
     value: Any = read_json(path)
     if not isinstance(value, dict) or value.get("format") != FORMAT:

@@ -39,6 +39,7 @@ from alltoall.testbed.launch import (
 from alltoall.testbed.loads import pair_bytes, require_paths
 from alltoall.testbed.namespaces import Bed, bed_called, require_testbed, reroute
 from alltoall.testbed.plan import merged
+from alltoall.testbed.ports import PORTS, per_chunk
 from alltoall.testbed.report import BedReport, BedSettings, SharedReport
 from alltoall.testbed.routed import run_routes
 from alltoall.testbed.sharing import share
@@ -198,6 +199,8 @@ def _run_routes(
     bed: Bed, routes: Routes, run: RunSettings, asked: BedSettings, subject: str
 ) -> BedReport:
     """Run routes: each is a flow that the fabric keeps on its path."""
+    if asked.steering == PORTS:
+        routes = per_chunk(routes)
     phase = split_phases(routes, None, PHASE_LOSS) if asked.weights == "phases" else None
     measured = run_routes(
         bed,

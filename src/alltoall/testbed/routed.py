@@ -26,9 +26,10 @@ from alltoall.runtime.processes import Command, grouped
 from alltoall.testbed.loads import MOST_ACKS, MOST_HEADERS
 from alltoall.testbed.moving import mover
 from alltoall.testbed.namespaces import Bed, cut_since
+from alltoall.testbed.ports import PORTS
 from alltoall.testbed.report import BedRow
 from alltoall.testbed.shares import WEIGHTS, Pieces, buffers_of, pieces_of
-from alltoall.testbed.steering import Steered, steer, steered
+from alltoall.testbed.steering import Steered, segments, steer, steered
 
 PACE = 1.02
 """A paced flow's rate over its share of the time that the busiest link needs."""
@@ -97,6 +98,7 @@ def run_routes(
         "mover": library,
         "ranks": len(bed.plan.topology.terminals),
         "flows": flows_of(found, phase if weights == "phases" else None, routes),
+        "ways": segments(found) if steering == PORTS else [],
         "sizes": [
             {
                 "bytes": size,
@@ -129,7 +131,10 @@ def run_routes(
 def _check(
     routes: Routes, sizes: tuple[int, ...], weights: str, steering: str, phase: Ints | None
 ) -> None:
-    for kind, name, known in (("weights", weights, WEIGHTS), ("steering", steering, STEERING)):
+    for kind, name, known in (
+        ("weights", weights, WEIGHTS),
+        ("steering", steering, (*STEERING, PORTS)),
+    ):
         if name not in known:
             raise UsageError(f"{kind} {name!r}; expected one of {', '.join(known)}")
     if not sizes or min(sizes) < 1:

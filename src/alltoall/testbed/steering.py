@@ -18,16 +18,17 @@ from alltoall.ir.arrays import Ints, inner_index, rows, starts_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.lowering.options import Options
+from alltoall.lowering.tables.linux import with_ways_back
 from alltoall.lowering.tables.routed_file import in_file_order, pair_sizes
-from alltoall.lowering.tables.srv6_emit import (
+from alltoall.lowering.tables.srv6 import (
     emit_srv6,
     link_addresses,
     node_batches,
     route_addresses,
 )
-from alltoall.lowering.tables.ways_back import with_ways_back
 from alltoall.testbed.namespaces import Bed, install
 from alltoall.testbed.plan import ROUTE_OPTIONS, Plan, merged
+from alltoall.testbed.ports import PORTS, by_hash, ways_of
 
 LINKS, ENDS = "fc01::/16", "fc02::/16"
 """Address prefixes of links and of routes."""
@@ -59,7 +60,7 @@ def steered(plan: Plan, routes: Routes) -> Steered:
 
 def batches(plan: Plan, found: Steered, steering: str) -> dict[int, str]:
     """Return the commands of each node: remove the installed routes, then set up the new ones."""
-    commands = node_batches(emit_srv6(found.routes, Options(steering=steering)))
+    commands = _commands(found, steering)
     links = _link_lines(plan)
     gone = (f"address flush dev lo to {ENDS}", *(f"route flush root {x}" for x in (ENDS, LINKS)))
     lines: dict[int, str] = {}
@@ -68,8 +69,23 @@ def batches(plan: Plan, found: Steered, steering: str) -> dict[int, str]:
             f"{line} {ROUTE_OPTIONS}" if line.startswith("route add fc02:") else line
             for line in text.splitlines()
         )
-        lines[node] = "".join(f"{line}\n" for line in (*gone, *links[node], *ways))
+        more = by_hash(text) if steering == PORTS else ()
+        lines[node] = "".join(f"{line}\n" for line in (*gone, *links[node], *ways, *more))
     return lines
+
+
+def segments(found: Steered) -> list[str]:
+    """Return the segments of each route, for steering by source ports."""
+    ways: dict[str, str] = {}
+    for text in _commands(found, PORTS).values():
+        ways |= ways_of(text)
+    return [ways[address] for address in found.address]
+
+
+def _commands(found: Steered, steering: str) -> dict[int, str]:
+    """Return the commands of `lower --to srv6` for each node."""
+    usual = "encap" if steering == PORTS else steering
+    return node_batches(emit_srv6(found.routes, Options(steering=usual)))
 
 
 def steer(bed: Bed, found: Steered, steering: str) -> None:

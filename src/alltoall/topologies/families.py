@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alltoall.errors import UsageError
+from alltoall.ir.files.text import exists
 from alltoall.ir.words import did_you_mean
-from alltoall.registry import Registry, load
+from alltoall.registry import Registry, has_signature, load
 
 if TYPE_CHECKING:
     from alltoall.ir.topology import Topology
@@ -48,7 +49,7 @@ def _family(name: str, builder: Any) -> Family:
     """Return a registered builder as a family."""
     if isinstance(builder, Family):
         return builder
-    if not callable(builder) or not builder.__doc__:
+    if not has_signature(builder) or not builder.__doc__:
         raise UsageError(
             f"topology family {name!r} is {reprlib.repr(builder)}; expected a function with a "
             "docstring, whose parameters are those of the SPEC, that returns a Topology"
@@ -227,7 +228,4 @@ def names_file(spec: str) -> bool:
     path = Path(spec)
     if path.suffix or "/" in spec.partition(":")[0]:
         return True
-    try:
-        return path.exists()
-    except OSError:  # e.g. a name too long for any file
-        return False
+    return exists(path)

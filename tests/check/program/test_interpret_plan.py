@@ -5,8 +5,13 @@ from collections.abc import Sequence
 import pytest
 
 from alltoall.check.program import memory as shadow
-from alltoall.check.program.alltoall import AllToAllReport, check_all_to_all, numbered_inputs
-from alltoall.check.program.interpret_plan import check_plan, interpret_plan
+from alltoall.check.program.alltoall import (
+    AllToAllReport,
+    check_all_to_all,
+    check_plan,
+    numbered_inputs,
+)
+from alltoall.check.program.interpret import interpret_plan
 from alltoall.check.program.memory import MAX_NAMED
 from alltoall.errors import InputError
 from alltoall.ir.chunks import Chunks

@@ -199,6 +199,10 @@ def test_graphml_of_another_program_is_read() -> None:
         (GRAPHML.replace(' id="n2"', ""), "node without an id: the 3. <node>"),
         (GRAPHML.replace(' id="n2"', ' id="n0"'), "the 1. and the 3. <node> have the id 'n0'"),
         (GRAPHML.replace('source="n0"', ""), "edge without a source: the 1. <edge>"),
+        (
+            GRAPHML.replace("</graph>", '<edge source="n1" target="n0"/></graph>'),
+            "name 1 pair in both orders, such as 'n0' 'n1'; a cable that is listed from both ends",
+        ),
         ("", "not well-formed XML"),
     ],
 )

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alltoall.check.program.interpret import Execution, interpret
+from alltoall.check.program.interpret import Execution, interpret, interpret_plan
 from alltoall.check.program.memory import Bytes
 from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.chunks import Chunks
+from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.program import Program
 
 NUMBER_BYTES = 8
@@ -47,6 +48,11 @@ def check_all_to_all(program: Program, fifo_slots: int | None = None) -> AllToAl
     """Execute a program on numbered chunks, and compare byte by byte."""
     execution = interpret(program, numbered_inputs(program.chunks), fifo_slots)
     return report(execution, program.chunks)
+
+
+def check_plan(plan: ExecutionPlan) -> AllToAllReport:
+    """Execute a plan on numbered chunks, and compare byte by byte."""
+    return report(interpret_plan(plan, numbered_inputs(plan.chunks)), plan.chunks)
 
 
 def report(execution: Execution, chunks: Chunks) -> AllToAllReport:

@@ -29,12 +29,22 @@ def read_bytes(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
     return data
 
 
-def is_folder(path: Path) -> bool:
-    """Return whether a folder exists; impossible paths are none."""
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file or a folder exists; impossible paths are none."""
     try:
-        return path.is_dir()
-    except (OSError, ValueError):
+        return Path(path).exists()
+    except (OSError, ValueError):  # e.g. a name too long for any file
         return False
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a regular file exists."""
+    return exists(path) and Path(path).is_file()
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether a folder exists."""
+    return exists(path) and Path(path).is_dir()
 
 
 def folder_names(path: Path, most: int) -> list[str]:

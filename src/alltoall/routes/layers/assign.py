@@ -55,16 +55,17 @@ class Rerouting:
     def as_fast(self) -> tuple[Routes | None, Routes | None]:
         """Return equally fast routes with the fewest layers, and routes with one layer less.
 
-        Return None if there are none in time. The number of layers is found by bisection.
+        Return None if there are none in time. One layer less is tried first, then two and more, and
+        at last the number is bisected: a try that fails takes longest.
         """
-        too_few, enough = 0, self.routes.layers or 0
+        too_few, enough, fewer = 0, self.routes.layers or 0, 1
         found: dict[int, Routes | None] = {}
         while enough - too_few > 1 and not self.settings.out_of_time():
-            layers = (too_few + enough) // 2
+            layers = max((too_few + enough) // 2, enough - fewer)
             tried = self.within(layers)
             found[layers] = tried
             if tried is not None and tried.time <= self.routes.time * (1 + NO_LOSS):
-                enough = layers
+                enough, fewer = layers, 2 * fewer
             else:
                 too_few = layers
         return found.get(enough), found.get(enough - 1)

@@ -125,13 +125,10 @@ def fill_layer(dependencies: Dependencies, order: Ints, late: Late = never) -> t
     return taken, layer.rank
 
 
-def link_orders(dependencies: Dependencies, layer: Ints, late: Late = never) -> Ints:
-    """Return, for each layer, an order of the links in which all of its routes go forward.
-
-    Raise TimeoutError when it is `late`.
-    """
+def link_orders(dependencies: Dependencies, layer: Ints) -> Ints:
+    """Return, for each layer, an order of the links in which all of its routes go forward."""
     levels = (np.flatnonzero(layer == level) for level in range(int(layer.max()) + 1))
-    return np.stack([np.argsort(fill_layer(dependencies, mine, late)[1]) for mine in levels])
+    return np.stack([np.argsort(fill_layer(dependencies, mine)[1]) for mine in levels])
 
 
 def turn_weights(dependencies: Dependencies, weight: Floats) -> Floats:

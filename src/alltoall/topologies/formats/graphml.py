@@ -12,7 +12,7 @@ import networkx as nx
 from alltoall.errors import AlltoallError, FormatError
 from alltoall.ir.files.xml import local_name, parse_xml
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import one_line
+from alltoall.ir.words import counted, one_line
 from alltoall.topologies.formats.networkx_graph import from_networkx, to_networkx
 
 
@@ -77,8 +77,11 @@ def _children(element: Element, name: str) -> Iterator[tuple[int, Element]]:
 
 
 def _check_edges(element: Element, labels: set[str], where: str) -> int:
-    """Return the number of edges; raise unless the ends of each are nodes."""
-    number = 0
+    """Return the number of edges; raise unless the ends of each are nodes.
+
+    Undirected edges that name a pair in both orders are refused.
+    """
+    number, ends = 0, set()
     for number, edge in _children(element, "edge"):
         for key in ("source", "target"):
             end = edge.get(key)
@@ -90,6 +93,15 @@ def _check_edges(element: Element, labels: set[str], where: str) -> int:
                     f"{where}: the {number}. <edge> has the {key} {reprlib.repr(end)}; "
                     "expected every edge to end at declared nodes"
                 )
+        ends.add((edge.get("source"), edge.get("target")))
+    both = [(u, v) for u, v in ends if u != v and (v, u) in ends]
+    if both and element.get("edgedefault") == "undirected":
+        raise FormatError(
+            f"{where}: undirected edges name {counted(len(both) // 2, 'pair')} in both orders, "
+            f"such as {' '.join(map(reprlib.repr, min(both)))}; a cable that is listed from both "
+            'ends would count twice; leave out one of the two, or write edgedefault="directed" if '
+            "each is one direction, or name both cables of a pair in one order"
+        )
     return number
 
 
