@@ -26,7 +26,7 @@ NO_LIMITS = {
     "loss", "epsilon",  # goals: `missed_goals` tells
     "slack", "k",  # of `paths`
     "seed", "shape", "layers", "robust", "latency", "step_tolerance",  # how to search
-    "operation_cost", "raw",
+    "operation_cost", "raw", "published",
     "solve",  # told by the status
 }  # fmt: skip
 """Settings that promise nothing about the answer itself."""

@@ -106,16 +106,11 @@ def series(rows: Iterable[Row], x: str, y: str, label: str, **look: Any) -> Seri
 def lines_by(rows: Iterable[Row], by: str, x: str, y: str) -> list[Series]:
     """Return a line for each value of a column that has any y."""
     known = [row for row in rows if row[y] is not None]
-    return [
-        series(
-            where(known, **{by: value}),
-            x,
-            y,
-            NAMES.get(value, Path(str(value)).name),
-            style=str(value),
-        )
-        for value in each_value(known, by)
-    ]
+    lines = []
+    for value in each_value(known, by):
+        label = NAMES.get(value, Path(str(value)).name)
+        lines.append(series(where(known, **{by: value}), x, y, label, style=str(value)))
+    return lines
 
 
 ONE_ROUTE = ("single", "ilp-disjoint", "sssp")

@@ -64,51 +64,43 @@ def _published(spec: str, method: str, time_limit: float) -> alltoall.Flow:
 EXACT, CLOSE, ROUGH, BASELINE = "exact", "gap 1e-3", "gap 5 %", "baselines"
 GAPS = {EXACT: 2 * GAP, CLOSE: 2 * GAP}
 
+solve, route, schedule = alltoall.solve, alltoall.route, alltoall.schedule
 ALGORITHMS = {
-    "link": Algorithm("MCF-original", EXACT, alltoall.solve, "link:symmetry=false"),
+    "link": Algorithm("MCF-original", EXACT, solve, "link:symmetry=false"),
     "decomposed-lp": Algorithm(
         "MCF-decomp as published: master, children, widest paths",
         EXACT,
         _published,
         "decomposed-lp:symmetry=false",
     ),
-    "master": Algorithm("its master alone", EXACT, alltoall.solve, "grouped:symmetry=false"),
-    "decomposed": Algorithm("ours, with symmetry", EXACT, alltoall.solve, "decomposed"),
-    "decomposed, gap 1e-3": Algorithm(
-        "ours, with paths", CLOSE, alltoall.solve, "decomposed", {"gap": GAP}
-    ),
-    "first-order": Algorithm(
-        "ours, per source only", CLOSE, alltoall.solve, "first-order", {"gap": GAP}
-    ),
+    "master": Algorithm("its master alone", EXACT, solve, "grouped:symmetry=false"),
+    "decomposed": Algorithm("ours, with symmetry", EXACT, solve, "decomposed"),
+    "decomposed, gap 1e-3": Algorithm("ours, with paths", CLOSE, solve, "decomposed", {"gap": GAP}),
+    "first-order": Algorithm("ours, per source only", CLOSE, solve, "first-order", {"gap": GAP}),
     "first-order, no symmetry": Algorithm(
         "ours, per source only, no symmetry",
         CLOSE,
-        alltoall.solve,
+        solve,
         "first-order:symmetry=false",
         {"gap": GAP},
     ),
     "fptas 0.05": Algorithm(
         "FPTAS, stops as soon as its certificate allows",
         ROUGH,
-        alltoall.route,
+        route,
         "fptas:epsilon=0.05,layering=none",
     ),
     "fptas 0.05, published stop": Algorithm(
-        "FPTAS, published stop",
-        ROUGH,
-        alltoall.route,
-        "fptas:epsilon=0.05,published=true,layering=none",
+        "FPTAS, published stop", ROUGH, route, "fptas:epsilon=0.05,published=true,layering=none"
     ),
     "ilp-disjoint": Algorithm(
-        "ILP-disjoint", BASELINE, alltoall.route, "ilp-disjoint:layering=none", {"gap": LOOSE}
+        "ILP-disjoint", BASELINE, route, "ilp-disjoint:layering=none", {"gap": LOOSE}
     ),
-    "single": Algorithm(
-        "one route per pair, ours", BASELINE, alltoall.route, "single:layering=none"
-    ),
-    "sccl": Algorithm("SCCL", BASELINE, alltoall.schedule, "sccl", {"chunks": 1}),
-    "taccl": Algorithm("TACCL", BASELINE, alltoall.schedule, "taccl", {"chunks": 1}),
+    "single": Algorithm("one route per pair, ours", BASELINE, route, "single:layering=none"),
+    "sccl": Algorithm("SCCL", BASELINE, schedule, "sccl", {"chunks": 1}),
+    "taccl": Algorithm("TACCL", BASELINE, schedule, "taccl", {"chunks": 1}),
     "schedule from routes": Algorithm(
-        "schedule from routes, ours", BASELINE, alltoall.schedule, "list", {"chunks": 1}
+        "schedule from routes, ours", BASELINE, schedule, "list", {"chunks": 1}
     ),
 }
 """The timed algorithms: the paper's, ours, and baselines."""
@@ -199,9 +191,9 @@ def _master(rows: Sequence[Row]) -> Measurement | None:
 
 
 def _reach(
-    rows: Sequence[Row], name: str, reason: str, at: Callable[[int, float], float]
+    rows: Sequence[Row], name: str, reason: str, at: Callable[[int, float], float] | None = None
 ) -> Measurement | None:
-    """Return what `at` says of the largest size that an algorithm ends on."""
+    """Return the largest size that an algorithm ends on, or what `at` says of it."""
     found = where(rows, algorithm=name)
     if not found:
         return None
@@ -211,7 +203,7 @@ def _reach(
         return Measurement(None, words, "z3 is not installed")
     if where(found, status=LIMIT) and limit < PATIENCE.get(name, LIMIT_SECONDS["full"]):
         return Measurement(None, words, "the time limit is too short to tell")
-    return Measurement(at(reached, limit), words, reason)
+    return Measurement(at(reached, limit) if at else reached, words, reason)
 
 
 def _fptas(rows: Sequence[Row]) -> Measurement | None:
@@ -236,12 +228,7 @@ QUANTITIES: dict[str, Quantity] = {
     "decomposition": _decomposition,
     "at-1000": _at_1000,
     "master": _master,
-    "sccl": partial(
-        _reach,
-        name="sccl",
-        reason="with one chunk per shard z3 finds schedules",
-        at=lambda n, _limit: n,
-    ),
+    "sccl": partial(_reach, name="sccl", reason="with one chunk per shard z3 finds schedules"),
     "taccl": partial(
         _reach,
         name="taccl",
@@ -249,10 +236,7 @@ QUANTITIES: dict[str, Quantity] = {
         at=lambda n, limit: limit / 60 if n < 32 else 0.0,
     ),
     "ilp": partial(
-        _reach,
-        name="ilp-disjoint",
-        reason="HiGHS ends on larger programs than the paper's solver",
-        at=lambda n, _limit: n,
+        _reach, name="ilp-disjoint", reason="HiGHS ends on larger programs than the paper's solver"
     ),
     "fptas": _fptas,
 }

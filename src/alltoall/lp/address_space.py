@@ -25,6 +25,5 @@ def require_address_space() -> None:
         raise MissingComponentError(
             f"the solver HiGHS needs {threads * THREAD_BYTES >> 20} MiB of address space, of which "
             f"the limit leaves {max(left, 0) >> 20} MiB; raise it (ulimit -v), or set "
-            "OPENBLAS_NUM_THREADS=1, which takes "
-            f"{THREAD_BYTES >> 20} MiB"
+            f"OPENBLAS_NUM_THREADS=1, which takes {THREAD_BYTES >> 20} MiB"
         )

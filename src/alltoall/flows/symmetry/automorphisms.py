@@ -13,6 +13,9 @@ generate the same group, or rarely a subgroup.
 """
 
 import sys
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 import numpy as np
@@ -21,9 +24,11 @@ from numpy.typing import NDArray
 from alltoall.flows import sizes
 from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.demand import Demand
-from alltoall.ir.igraph_core import load_core
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
+
+IGRAPH = "igraph._igraph"
+"""igraph's compiled core, alone: its Python package loads all that it could draw with."""
 
 MOST_GENERATORS = 20
 """The most generators; more are replaced by as many random products."""
@@ -94,7 +99,7 @@ def _colour_graph(
         vertices += len(ends)
         shade += int(kind.max(initial=0)) + 1
     every = np.concatenate(arcs).tolist()
-    return load_core().GraphBase(vertices, every, directed=True), np.concatenate(colours).tolist()
+    return _igraph().GraphBase(vertices, every, directed=True), np.concatenate(colours).tolist()
 
 
 def _plain_arcs(nodes: int, pairs: Ints, usual: NDArray[np.bool_]) -> Ints:
@@ -129,3 +134,15 @@ def _link_kinds(topology: Topology) -> tuple[Ints, Ints]:
     capacities[which.ravel(), inner_index(counts)] = topology.capacity[order]
     kinds = np.unique(capacities, axis=0, return_inverse=True)[1]
     return pairs, kinds.ravel().astype(np.int64)
+
+
+@cache
+def _igraph() -> Any:
+    """Return igraph's compiled core; a later `import igraph` takes the same one."""
+    package = None if IGRAPH in sys.modules else find_spec("igraph")
+    if package is not None:
+        spec = PathFinder.find_spec(IGRAPH, package.submodule_search_locations)
+        if spec is not None and spec.loader is not None:
+            sys.modules[IGRAPH] = core = module_from_spec(spec)
+            spec.loader.exec_module(core)
+    return sys.modules[IGRAPH]
