@@ -89,6 +89,8 @@ lint: $(READY)  ## ruff, check and format
 types: $(READY)  ## mypy, strict
 	$(BIN)/mypy
 
+# Idle threads of OpenBLAS would spin beside the other workers.
+tests: export OPENBLAS_THREAD_TIMEOUT ?= 10
 tests: $(READY)  ## pytest
 	$(BIN)/pytest
 

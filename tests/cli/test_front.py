@@ -3,14 +3,17 @@
 import ast
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import alltoall
+from alltoall import cli
 from alltoall.cli.parser import command_for
 from alltoall.cli.verbs import COMPLETION_WORDS, OVERVIEW_WORDS, VERBS
 from alltoall.topologies.families import FAMILIES
@@ -187,3 +190,26 @@ def test_a_family_names_its_construction_and_source(run: Run) -> None:
     said = run("topology", "genkautz", "--help").out
     assert "SPEC: genkautz:n=...,d=...,[rewire=...]" in said
     assert "Imase and Itoh" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [({}, "10"), ({"OPENBLAS_THREAD_TIMEOUT": "20"}, "20")]
+)
+def test_idle_threads_of_openblas_sleep_soon(
+    given: dict[str, str], found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before numpy is imported, unless the caller says how long they wait."""
+    seen: list[object] = []
+
+    def run_or_report(_: object) -> int:
+        seen.append(os.environ["OPENBLAS_THREAD_TIMEOUT"])
+        return 0
+
+    monkeypatch.setattr(cli, "listen", lambda: None)
+    monkeypatch.setattr(
+        cli, "import_module", lambda _: SimpleNamespace(run_or_report=run_or_report)
+    )
+    monkeypatch.setattr(os, "_exit", seen.append)
+    monkeypatch.setattr(os, "environ", given)
+    cli.main()
+    assert seen == [found, 0]
