@@ -145,7 +145,7 @@ def test_an_unchanged_program_runs_there(
     program = compiled("alltoalls", mpicc, shared)
     with_engine(tmp_path, mpicc, shared)
     alltoall.schedule("ring:4").save(tmp_path / "ring.json")
-    with fabric(alltoall.topology("ring:4"), "wraps") as bed:
+    with fabric(alltoall.topology("ring:4")) as bed:
         command = [*bed.prefix([ranks] * 4), str(program)]
         words = [str(tmp_path / "ring.json"), "--report"]
         said = wrapped(words, mpi, 4 * ranks, command, tmp_path)

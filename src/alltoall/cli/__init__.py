@@ -21,7 +21,7 @@ def main() -> None:
     which waits forever for a running solver thread.
     """
     listen()
-    # Idle threads of OpenBLAS, which numpy and HiGHS both start, spin for 2**26 cycles otherwise.
+    # Else idle threads of OpenBLAS, numpy's and HiGHS's, spin for 2**26 cycles.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")
     code: int = import_module("alltoall.cli.app").run_or_report(sys.argv[1:])
     os._exit(code)
