@@ -78,8 +78,11 @@ ALGORITHMS = {
     "decomposed, gap 1e-3": Algorithm("ours, with paths", CLOSE, solve, "decomposed", {"gap": GAP}),
     "first-order": Algorithm("ours, per source only", CLOSE, solve, "first-order", {"gap": GAP}),
     "first-order, no symmetry": Algorithm(
-        *("ours, per source only, no symmetry", CLOSE, solve),
-        *("first-order:symmetry=false", {"gap": GAP}),
+        "ours, per source only, no symmetry",
+        CLOSE,
+        solve,
+        "first-order:symmetry=false",
+        {"gap": GAP},
     ),
     "fptas 0.05": Algorithm(
         "FPTAS, stops as soon as its certificate allows",

@@ -15,9 +15,10 @@ from ipaddress import IPv6Address
 
 import numpy as np
 
-from alltoall.ir.arrays import inner_index, starts_of
+from alltoall.ir.arrays import starts_of
 from alltoall.ir.routes import Routes
 from alltoall.testbed.plan import ROUTE_OPTIONS
+from alltoall.testbed.shares import divided
 
 PORTS = "ports"
 """The name of this steering."""
@@ -34,19 +35,12 @@ FOUND = re.compile(r"encap seg6 mode encap segs \d+ \[ ([^]]*) \]")
 def per_chunk(routes: Routes) -> Routes:
     """Return a route for each of equally many chunks of a pair, by the largest remainders."""
     count = min(routes.denominator or MOST_CHUNKS, MOST_CHUNKS)
-    order = np.lexsort((routes.destination, routes.source))
-    routes = routes.select(order)
+    routes = routes.select(np.lexsort((routes.destination, routes.source)))
     sizes = routes.routes_per_pair()
-    start, pair = starts_of(sizes), np.repeat(np.arange(len(sizes)), sizes)
-    demand = np.add.reduceat(routes.weight, start[:-1])
-    share = routes.weight / demand[pair] * count
-    chunks = np.floor(share + 1e-9).astype(np.int64)
-    left = count - np.add.reduceat(chunks, start[:-1])
-    by_remainder = np.lexsort((-(share - chunks), pair))
-    chunks[by_remainder[inner_index(sizes) < left[pair]]] += 1
+    demand = np.repeat(np.add.reduceat(routes.weight, starts_of(sizes)[:-1]), sizes)
+    chunks = divided(routes.weight, sizes, np.full(routes.count, count))
     chosen = np.repeat(np.arange(routes.count), chunks)
-    many = routes.select(chosen)
-    return replace(many, weight=demand[pair[chosen]] / count, denominator=None)
+    return replace(routes.select(chosen), weight=demand[chosen] / count, denominator=None)
 
 
 def shared(address: str) -> str:
@@ -79,13 +73,14 @@ def ways_of(text: str) -> dict[str, str]:
 def find_ports(flows: Sequence[tuple[str, str, str]], to: int) -> list[int]:
     """Return a source port for each flow: own address, destination, and wanted segments."""
     found = [0] * len(flows)
+    wanted = [_segments(way.replace(",", " ")) for _, _, way in flows]
     left = list(range(len(flows)))
     # Ports of a run before may be in use for a minute.
     begin = random.randrange(*FIRST_PORTS)
     for first in range(begin, begin + MOST_PORTS, PORTS_AT_ONCE):
         asked = [(flow, first + k) for flow in left for k in range(PORTS_AT_ONCE)]
         for (flow, port), answer in zip(asked, _answers(flows, asked, to), strict=True):
-            if not found[flow] and answer == _segments(flows[flow][2].replace(",", " ")):
+            if not found[flow] and answer == wanted[flow]:
                 found[flow] = port
         left = [flow for flow in left if not found[flow]]
         if not left:

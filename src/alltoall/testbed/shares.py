@@ -85,7 +85,7 @@ def pieces_of(routes: Routes, shard: PerShard, weights: str) -> Pieces:
 
 
 def _at_once(routes: Routes, sizes: Ints, total: Ints) -> Pieces:
-    length = _divided(routes.weight, sizes, total)
+    length = divided(routes.weight, sizes, total)
     before = np.cumsum(length) - length
     first = np.repeat(np.cumsum(sizes) - sizes, sizes)
     return Pieces(np.arange(routes.count), before - before[first], length)
@@ -94,9 +94,7 @@ def _at_once(routes: Routes, sizes: Ints, total: Ints) -> Pieces:
 def _in_chunks(routes: Routes, sizes: Ints, total: Ints) -> Pieces:
     count = min(routes.denominator or CHUNKS, MOST_CHUNKS)
     chunks = np.where(routes.weight > 0, count, 0)
-    number = _divided(
-        routes.weight, sizes, np.maximum.reduceat(chunks, _first(sizes))[_pair(sizes)]
-    )
+    number = divided(routes.weight, sizes, np.maximum.reduceat(chunks, _first(sizes))[_pair(sizes)])
     route = np.repeat(np.arange(routes.count), number)
     # The kth of n chunks of a route is due at (k + 1/2) / n of its shard: routes take turns.
     due = (inner_index(number) + 0.5) / number[route]
@@ -107,7 +105,7 @@ def _in_chunks(routes: Routes, sizes: Ints, total: Ints) -> Pieces:
     return Pieces(route, offset, total[route] * (place + 1) // count - offset)
 
 
-def _divided(weight: Floats, sizes: Ints, total: Ints) -> Ints:
+def divided(weight: Floats, sizes: Ints, total: Ints) -> Ints:
     """Return whole numbers in proportion to the weights of a pair, with its total as their sum."""
     pair, first = _pair(sizes), _first(sizes)
     sums = np.add.reduceat(weight, first)[pair]
